@@ -11,6 +11,6 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
-def test_size_is_how_many_are_named(entry: Coalitions) -> None:
+def test_size_is_how_many_are_named(entry):
     for copies in (1, 2, 5):
         assert entry.size(copies) == len(list(entry.expand(copies, seed=1)))

@@ -1,14 +1,12 @@
 """Properties of every attack made for one copy."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import auditor
 from tests.audited import as_audited
 
-USES: list[tuple[str, dict[str, Any]]] = [
+USES = [
     ("udr", {}),
     ("spectral-filter", {}),
     ("svd-filter", {}),
@@ -18,7 +16,7 @@ USES: list[tuple[str, dict[str, Any]]] = [
 EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: str(item))
 
 
-def table(n: int = 120, N: int = 5, seed: int = 1) -> np.ndarray:
+def table(n=120, N=5, seed=1):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, 2)) @ rng.standard_normal((2, N)) * 5 + rng.standard_normal(
         (n, N)
@@ -26,7 +24,7 @@ def table(n: int = 120, N: int = 5, seed: int = 1) -> np.ndarray:
 
 
 @EVERY
-def test_data_far_from_zero_are_attacked_as_well(name: str, parameters: dict[str, Any]) -> None:
+def test_data_far_from_zero_are_attacked_as_well(name, parameters):
     X = table() / 5.0  # variance about 1
     here, there = (
         auditor.attack(
@@ -40,9 +38,7 @@ def test_data_far_from_zero_are_attacked_as_well(name: str, parameters: dict[str
 
 @EVERY
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 3}}], ids=str)
-def test_more_attributes_than_rows_do_not_crash(
-    name: str, parameters: dict[str, Any], knowledge: Any
-) -> None:
+def test_more_attributes_than_rows_do_not_crash(name, parameters, knowledge):
     release = auditor.perturb(table(n=4, N=5), "independent", [1.0], seed=3)
     assert np.isfinite(
         auditor.attack(name, release, knowledge=knowledge, **parameters).values
@@ -50,9 +46,7 @@ def test_more_attributes_than_rows_do_not_crash(
 
 
 @EVERY
-def test_rows_in_another_order_are_estimated_the_same(
-    name: str, parameters: dict[str, Any]
-) -> None:
+def test_rows_in_another_order_are_estimated_the_same(name, parameters):
     from dataclasses import replace
 
     release = auditor.perturb(table(), "independent", [0.3, 0.9], seed=5)
@@ -69,9 +63,7 @@ def test_rows_in_another_order_are_estimated_the_same(
 
 
 @EVERY
-def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(
-    name: str, parameters: dict[str, Any]
-) -> None:
+def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(name, parameters):
     X, T = table(), np.linalg.qr(np.random.default_rng(7).standard_normal((5, 5)))[0]
     release = auditor.perturb(X, "independent", [0.5], noise={"variance": 4.0}, seed=8)
     from dataclasses import replace

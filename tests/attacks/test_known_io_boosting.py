@@ -8,7 +8,7 @@ from auditor.runs.perturb import Release
 from auditor_attacks.known_io_boosting import FEWEST_RECORDS
 
 
-def signs(rows: int, seed: int = 0) -> np.ndarray:
+def signs(rows, seed=0):
     return np.random.default_rng(seed).choice([-1.0, 1.0], size=(rows, 1))
 
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood
 
 
-def case(n: int, p: int, N: int = 4, seed: int = 0, variance: float = 0.5):
+def case(n, p, N=4, seed=0, variance=0.5):
     rng = np.random.default_rng(seed)
     M = rng.standard_normal((n, N)) * np.sqrt(variance)
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))

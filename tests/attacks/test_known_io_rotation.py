@@ -10,13 +10,13 @@ from auditor.numerics.linear_algebra import haar
 from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
 
 
-def chance(length: float, distance: float, tolerance: float, unknown: int) -> float:
+def chance(length, distance, tolerance, unknown):
     return float(
         success_probability(np.array([length]), np.array([distance]), tolerance, unknown)[0]
     )
 
 
-def printed(length: float, distance: float, tolerance: float) -> float:
+def printed(length, distance, tolerance):
     return (
         1.0
         if length * tolerance >= 2 * distance
@@ -24,7 +24,7 @@ def printed(length: float, distance: float, tolerance: float) -> float:
     )
 
 
-def cap_by_quadrature(theta: float, c: int) -> float:
+def cap_by_quadrature(theta, c):
     """Share of the sphere S^{c−1} within an angle."""
     whole = np.sqrt(np.pi) * gamma((c - 1) / 2) / gamma(c / 2)
     return quad(lambda t: np.sin(t) ** (c - 2), 0, theta)[0] / whole
@@ -48,7 +48,7 @@ def test_hand_values():
     assert chance(1, 1, 0.3, 0) == 1.0
 
 
-def known_pairs(c: int, seed: int, N: int = 7):
+def known_pairs(c, seed, N=7):
     rng = np.random.default_rng(seed)
     M, X_p, x = haar(N, rng), rng.standard_normal((N - c, N)), rng.standard_normal((1, N))
     return M, X_p, x, rng

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Channel, Overlap, Product
+from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
 from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
@@ -168,7 +168,7 @@ def seen_through(distribution, levels, x, rng):
             d.unit * np.subtract(*rng.poisson(d.std**2 / d.unit**2 / 2, (2, *x.shape)))
         ),
     }[distribution]
-    channel: Channel = Product(tuple(densities), tuple(range(len(levels))))
+    channel = Product(tuple(densities), tuple(range(len(levels))))
     if distribution == "uniform":
         channel = Overlap(densities[int(np.argmin(levels))], np.array([d.reach for d in densities]))
     return [channel] * x.shape[1], [x + draw(d) for d in densities]

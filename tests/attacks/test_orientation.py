@@ -1,18 +1,15 @@
 """Detection of attributes with a reversed order."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from auditor.base.types import Array
 from auditor.numerics.statistics import column_ranks
 from auditor_attacks._orientation import orientation, recodings
 
 RNG = np.random.default_rng
 
 
-def pay(seed: int, rows: int) -> Array:
+def pay(seed, rows):
     rng = RNG(seed)
     age = rng.gamma(9.0, 5.0, rows)
     salary = np.exp(10.0 + 0.015 * age + 0.6 * rng.standard_normal(rows)).round(-2)
@@ -25,7 +22,7 @@ def pay(seed: int, rows: int) -> Array:
     [np.copy, np.cbrt, lambda x: np.column_stack([column_ranks(column) for column in x.T])],
     ids=["units", "roots", "ranks"],
 )
-def test_what_is_turned_is_told_by_signs_and_shapes(turned: tuple[int, ...], scale: Any) -> None:
+def test_what_is_turned_is_told_by_signs_and_shapes(turned, scale):
     assert (orientation(scale(pay(1, 3_000) * turned), pay(2, 400)) == turned).all()
 
 
@@ -42,7 +39,7 @@ NOISES = {
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_copies_the_right_way_up_are_not_turned(noise: str) -> None:
+def test_copies_the_right_way_up_are_not_turned(noise):
     """None of 40 draws each, of samples of 30 to 1,000 records."""
     for seed in range(40):
         X = pay(seed, 1_500)

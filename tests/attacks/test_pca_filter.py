@@ -1,7 +1,5 @@
 """PCA filtering: huang2005, section 5.2.2 and Theorem 5.2."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from auditor_attacks.pca_filter import VarianceShare, components_kept
 from tests.attacks.tables import table
 
 
-def naive_pca(Y: np.ndarray, mean: np.ndarray, C: np.ndarray, p: int) -> np.ndarray:
+def naive_pca(Y, mean, C, p):
     """Section 5.2.2."""
     values, Q = np.linalg.eig(C)
     Q_hat = Q[:, np.argsort(values)[::-1][:p]]
@@ -23,7 +21,7 @@ SPECTRUM = [400.0, 390.0, 100.0, 12.0, 8.0, 1.0]
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])
 @pytest.mark.parametrize("p", [1, 4])
-def test_known_covariance_equals_a_naive_transcription(p: int, mean: float) -> None:
+def test_known_covariance_equals_a_naive_transcription(p, mean):
     X = table(150, SPECTRUM, mean=mean)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=2)
     values = auditor.attack("pca-filter", release, components=p).values
@@ -36,7 +34,7 @@ def test_known_covariance_equals_a_naive_transcription(p: int, mean: float) -> N
     [{"variance": 25.0}, {"matrix": np.diag([50.0, 5.0, 20.0, 10.0, 40.0, 30.0]).tolist()}],
     ids=["white", "coloured"],
 )
-def test_estimated_covariance_equals_a_naive_transcription(noise: dict[str, Any]) -> None:
+def test_estimated_covariance_equals_a_naive_transcription(noise):
     release = auditor.perturb(table(150, SPECTRUM), "independent", [1.0], noise=noise, seed=3)
     Y = release.copies[0]
     Sigma_r = release.noise_covariance()
@@ -51,7 +49,7 @@ def test_estimated_covariance_equals_a_naive_transcription(noise: dict[str, Any]
 
 
 @pytest.mark.parametrize("p", [1, 6])
-def test_error_is_the_discarded_variance_and_theorem_5_2s_share_of_the_noise(p: int) -> None:
+def test_error_is_the_discarded_variance_and_theorem_5_2s_share_of_the_noise(p):
     # "δ² = σ² p/m" (8), and the variance of dropped components
     X = table(2000, SPECTRUM)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=4)
@@ -64,7 +62,7 @@ def test_error_is_the_discarded_variance_and_theorem_5_2s_share_of_the_noise(p: 
     assert abs(estimate.distortion - expected) < 4.5 * spread  # false alarm 7e-6
 
 
-def test_components_are_checked() -> None:
+def test_components_are_checked():
     release = auditor.perturb(table(50, [4.0, 2.0]), "independent", [1.0], seed=6)
     with pytest.raises(NotApplicable, match="components is 3, but there are only 2 attributes"):
         auditor.attack("pca-filter", release, components=3)

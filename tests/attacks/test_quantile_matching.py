@@ -1,8 +1,5 @@
 """Quantile matching."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +10,7 @@ from auditor_attacks.quantile_matching import match
 N, M = 3_000, 400
 
 
-def table() -> pd.DataFrame:
+def table():
     rng = np.random.default_rng(11)
     return pd.DataFrame(
         {
@@ -23,20 +20,13 @@ def table() -> pd.DataFrame:
     )
 
 
-def taxed() -> pd.DataFrame:
+def taxed():
     original = table()
     salary = original["salary"] * np.exp(0.02 * (original["age"] - 45.0))
     return original.assign(salary=salary, tax=np.maximum(0.0, salary - 30_000.0))
 
 
-def found(
-    folder: Path,
-    *copies: pd.DataFrame,
-    expect: Any = (),
-    attacks: Any = ("quantile-matching",),
-    of: Any = table,
-    **published: bool,
-) -> auditor.AuditResult:
+def found(folder, *copies, expect=(), attacks=("quantile-matching",), of=table, **published):
     of().to_csv(folder / "original.csv", index=False)
     for place, copy in enumerate(copies):
         copy.to_csv(folder / f"copy-{place}.csv", index=False)
@@ -47,7 +37,7 @@ def found(
     })  # fmt: skip
 
 
-def errors(result: auditor.AuditResult) -> dict[str, float]:
+def errors(result):
     return {
         r.attribute: r.value
         for r in result.measurements
@@ -55,7 +45,7 @@ def errors(result: auditor.AuditResult) -> dict[str, float]:
     }
 
 
-def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s() -> None:
+def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s():
     """Of 10, 20, 20, 40 the places are 1/8, 1/2 and 7/8."""
     found = match(np.array([20.0, 10.0, 40.0, 20.0]), np.array([3.0, 1.0, 4.0, 2.0]))
     assert found(np.array([10.0, 20.0, 40.0])).tolist() == [1.0, 2.5, 4.0]
@@ -65,9 +55,7 @@ def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s() -> None:
 
 
 @pytest.mark.parametrize("change", [np.log, lambda x: x.rank()], ids=["logarithms", "ranks"])
-def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(
-    change: Any, tmp_path: Path
-) -> None:
+def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(change, tmp_path):
     result = found(
         tmp_path,
         change(table()),
@@ -81,9 +69,7 @@ def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(
 @pytest.mark.parametrize(
     "change", [lambda x: x.max() - x, lambda x: x * [-1, 1, -2]], ids=["from the top", "some"]
 )
-def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(
-    change: Any, tmp_path: Path
-) -> None:
+def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(change, tmp_path):
     turned = found(
         tmp_path,
         change(taxed()),
@@ -97,7 +83,7 @@ def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(
     assert max(errors(found(tmp_path, change(taxed()), taxed() * 3, of=taxed)).values()) < 0.1
 
 
-def test_noise_turns_nothing_round(tmp_path: Path) -> None:
+def test_noise_turns_nothing_round(tmp_path):
     rng = np.random.default_rng(13)
     result = found(
         tmp_path,

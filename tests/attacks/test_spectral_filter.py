@@ -7,16 +7,14 @@ import auditor
 from auditor.numerics.linear_algebra import noise_edge
 
 
-def two_levels(
-    n: int, N: int, p: int, large: float, small: float, seed: int = 1, mean: float = 0.0
-) -> np.ndarray:
+def two_levels(n, N, p, large, small, seed=1, mean=0.0):
     rng = np.random.default_rng(seed)
     V = np.linalg.qr(rng.standard_normal((N, N)))[0]
     scale = np.sqrt(np.r_[np.full(p, large), np.full(N - p, small)])
     return mean + (rng.standard_normal((n, N)) * scale) @ V.T
 
 
-def naive_protocol_2(Y: np.ndarray, variance: float) -> np.ndarray:
+def naive_protocol_2(Y, variance):
     n, N = Y.shape
     mean = Y.mean(axis=0)
     centred = Y - mean
@@ -32,7 +30,7 @@ def naive_protocol_2(Y: np.ndarray, variance: float) -> np.ndarray:
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])
 @pytest.mark.parametrize(("n", "N", "p"), [(500, 10, 3), (60, 30, 2), (20, 40, 1)])
-def test_equals_a_naive_transcription_of_the_protocol(n: int, N: int, p: int, mean: float) -> None:
+def test_equals_a_naive_transcription_of_the_protocol(n, N, p, mean):
     X = two_levels(n, N, p, 400.0, 1.0, mean=mean)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=2)
     estimate = auditor.attack("spectral-filter", release)
@@ -42,7 +40,7 @@ def test_equals_a_naive_transcription_of_the_protocol(n: int, N: int, p: int, me
     assert estimate.theory is None
 
 
-def test_noise_alone_reaches_the_edge() -> None:
+def test_noise_alone_reaches_the_edge():
     n, N = 2000, 400
     values = np.linalg.eigvalsh(np.cov(np.random.default_rng(7).standard_normal((n, N)).T))
     # The largest eigenvalue fluctuates by n^(−2/3)(1+√N/√n)(1/√n+1/√N)^(1/3)·… ≈ 0.02

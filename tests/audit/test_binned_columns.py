@@ -3,7 +3,7 @@
 import auditor
 
 
-def told(level: float) -> dict[str, float | None]:
+def told(level):
     result = auditor.run({
         "seed": 1, "data": {"source": "cps", "columns": ["salary"], "rows": 400, "bin": {"salary": {"quantile": 10}}}, "attacks": ["posterior"],
         "schemes": [{"name": "corner-wave", "levels": [level]}],

@@ -17,7 +17,7 @@ from auditor.registry import get
 from auditor.schemes.base.scheme import Key
 
 
-def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Generator) -> np.ndarray:
+def k_ary(value, k, epsilon, trials, rng):
     """K-ary randomized response."""
     outputs = rng.integers(0, k, trials)
     return np.where(

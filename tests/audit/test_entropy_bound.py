@@ -6,19 +6,17 @@ import pytest
 from auditor.audit.measures.entropy import entropy_power, least_errors
 from auditor.data.source import RecordLaw
 from auditor.data.sources.components import SHAPES, Intervals
-from auditor.schemes.base.noise_density import Distribution, NoiseDensity
+from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
 
-def fresh(
-    levels: list[float], distribution: Distribution = "gaussian", K_0: np.ndarray | None = None
-) -> KroneckerNoise:
+def fresh(levels, distribution="gaussian", K_0=None):
     return KroneckerNoise(
         np.diag(levels), np.eye(1) if K_0 is None else K_0, distribution=distribution
     )
 
 
-def least(shape: str, law: KroneckerNoise) -> float:
+def least(shape, law):
     """Of an attribute of variance 1, from all copies."""
     copies = tuple(range(1, law.copies + 1))
     return float(
@@ -26,7 +24,7 @@ def least(shape: str, law: KroneckerNoise) -> float:
     )
 
 
-def test_a_normal_s_entropy_power_is_its_variance_and_of_any_other_law_less() -> None:
+def test_a_normal_s_entropy_power_is_its_variance_and_of_any_other_law_less():
     assert entropy_power(0.5 * np.log(2 * np.pi * np.e * 7.0)) == pytest.approx(7.0, rel=1e-12)
     # uniform on a width of 3, variance 0.75
     assert entropy_power(np.log(3.0)) == pytest.approx(9.0 / (2 * np.pi * np.e), rel=1e-12)
@@ -38,7 +36,7 @@ def test_a_normal_s_entropy_power_is_its_variance_and_of_any_other_law_less() ->
         assert least(shape, fresh(loud)) == pytest.approx(power, rel=3e-4)
 
 
-def test_the_survey_s_example_by_hand() -> None:
+def test_the_survey_s_example_by_hand():
     """[0, 1] or [5, 6] under noise on [−1, 1]."""
     noise = fresh([1.0], "uniform", np.array([[1 / 3]]))
     law, variance = Intervals(Intervals.Parameters()).law(), 1 / 12 + 6.25
@@ -47,12 +45,12 @@ def test_the_survey_s_example_by_hand() -> None:
     assert 1.7 < (1 / 16) / found < 1.8
 
 
-def naive_llse(K_X: np.ndarray, K_Z: np.ndarray) -> np.ndarray:
+def naive_llse(K_X, K_Z):
     H = np.tile(np.eye(len(K_X)), (len(K_Z) // len(K_X), 1))
     return np.diag(K_X - K_X @ H.T @ np.linalg.inv(H @ K_X @ H.T + K_Z) @ H @ K_X)
 
 
-def test_of_normal_records_and_noise_it_is_the_best_linear_error() -> None:
+def test_of_normal_records_and_noise_it_is_the_best_linear_error():
     rng = np.random.default_rng(3)
     A, B, C = rng.standard_normal((3, 3, 3))
     K_X, levels = A @ A.T + np.eye(3), np.array([0.2, 1.0, 3.0])
@@ -71,16 +69,14 @@ def test_of_normal_records_and_noise_it_is_the_best_linear_error() -> None:
 
 
 @pytest.mark.parametrize("level", [1e-6, 1.0, 1e3])
-def test_the_integral_has_the_closed_form_of_a_normal(level: float) -> None:
+def test_the_integral_has_the_closed_form_of_a_normal(level):
     assert least("normal", fresh([level])) == pytest.approx(level / (1 + level), rel=1e-6)
     assert least("normal", fresh([2 * level, 2 * level])) == pytest.approx(
         level / (1 + level), rel=1e-6
     )
 
 
-def naive(
-    shape: str, distribution: Distribution, levels: list[float], seed: int
-) -> tuple[float, float, float, float]:
+def naive(shape, distribution, levels, seed):
     rng, draws = np.random.default_rng(seed), 2000
     law = SHAPES[shape]
     edges = np.linspace(law.low, law.high, 1501)
@@ -115,9 +111,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("shape", "distribution"), CASES)
-def test_one_copy_leaves_the_naive_integral_s_entropy(
-    shape: str, distribution: Distribution
-) -> None:
+def test_one_copy_leaves_the_naive_integral_s_entropy(shape, distribution):
     for level in (0.2, 1.0):
         nats, error, best, spread = naive(shape, distribution, [level], seed=7)
         found = least(shape, fresh([level], distribution))
@@ -125,7 +119,7 @@ def test_one_copy_leaves_the_naive_integral_s_entropy(
         assert found - 4.5 * spread < best < 3.0 * found, (shape, distribution, level)
 
 
-def test_without_noise_nothing_is_left() -> None:
+def test_without_noise_nothing_is_left():
     assert least("uniform", fresh([0.0], "laplace")) == 0.0
     # linearly dependent copies
     assert least("uniform", KroneckerNoise(np.array([[1.0, 2.0], [2.0, 4.0]]), np.eye(1))) == 0.0

@@ -6,13 +6,11 @@ import pytest
 from auditor.adversary.attack import Inferred
 from auditor.audit.base.records import CellContext
 from auditor.audit.measures.record_disclosure import Inferences, inference_records
-from auditor.base.types import Array
-from auditor.results.records import Measurement
 
 PRIOR = np.array([0.9, 0.07, 0.03])
 
 
-def drawn(rng: np.random.Generator, n: int) -> tuple[Inferred, Array]:
+def drawn(rng, n):
     x = rng.choice(3, size=n, p=PRIOR)
     told = np.where(rng.random(n) < 0.8, x, rng.choice(3, size=n, p=PRIOR))
     posterior = np.full((n, 3), 0.05) + 0.85 * np.eye(3)[told]
@@ -22,7 +20,7 @@ def drawn(rng: np.random.Generator, n: int) -> tuple[Inferred, Array]:
     ].astype(float)
 
 
-def measured(found: Inferred, x: Array) -> Measurement:
+def measured(found, x):
     counted = Inferences()
     for rows in np.array_split(np.arange(len(x)), 3):  # blocks of records
         counted.add(
@@ -42,7 +40,7 @@ def measured(found: Inferred, x: Array) -> Measurement:
     return next(r for r in records if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill"))
 
 
-def test_it_is_what_right_claims_are_worth_over_the_doubt_of_all_records() -> None:
+def test_it_is_what_right_claims_are_worth_over_the_doubt_of_all_records():
     found, x = drawn(np.random.default_rng(1), 500)
     news = doubt = 0.0
     for claim, true in zip(found.claims, x[:, 0].astype(int), strict=True):
@@ -52,7 +50,7 @@ def test_it_is_what_right_claims_are_worth_over_the_doubt_of_all_records() -> No
     assert measured(found, x).value == pytest.approx(news / doubt)
 
 
-def test_its_error_bar_is_the_spread_over_draws_of_the_records() -> None:
+def test_its_error_bar_is_the_spread_over_draws_of_the_records():
     draws, rng = 400, np.random.default_rng(2)
     records = [measured(*drawn(rng, 1_500)) for _ in range(draws)]
     errors = [(r.ci_high - r.value) / 1.96 for r in records]

@@ -39,7 +39,7 @@ def test_rows():
 
 
 def test_missing():
-    gaps: dict[str, list[float | None]] = {"a": [1, None, 4, 5], "b": [None, 2, 2, 5]}
+    gaps = {"a": [1, None, 4, 5], "b": [None, 2, 2, 5]}
     assert refusal(gaps) == (
         "column 'a' has 1 missing value, in data row 2; column 'b' has 1 missing value, in data row 1; "
         "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"

@@ -8,17 +8,15 @@ from auditor.numerics.linear_algebra import projection_error_range
 draws = settings(max_examples=60, deadline=None, derandomize=True)
 
 
-def falling(K: np.ndarray) -> np.ndarray:
+def falling(K):
     return np.linalg.eigvalsh(K)[::-1]
 
 
-def covariance(rows: np.ndarray) -> np.ndarray:
+def covariance(rows):
     return np.atleast_2d(np.cov(rows.T, ddof=0))
 
 
-def drawn(
-    seed: int, n: int, N: int, level: float, dependence: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
+def drawn(seed, n, N, level, dependence=0.0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, N)) @ rng.standard_normal((N, N)) * 10.0 ** rng.uniform(-1, 1, N)
     R = (
@@ -33,7 +31,7 @@ cases = {
 }  # fmt: skip
 
 
-def naive_projection_error(X: np.ndarray, R: np.ndarray, kept: int) -> float:
+def naive_projection_error(X, R, kept):
     Y = X + R
     _, vectors = np.linalg.eigh(covariance(Y))
     V = vectors[:, ::-1][:, :kept]
@@ -42,9 +40,7 @@ def naive_projection_error(X: np.ndarray, R: np.ndarray, kept: int) -> float:
 
 @given(kept=st.integers(0, 6), **cases)
 @draws
-def test_the_error_of_a_projection_is_in_its_range_in_every_draw(
-    seed: int, N: int, level: float, dependence: float, kept: int
-) -> None:
+def test_the_error_of_a_projection_is_in_its_range_in_every_draw(seed, N, level, dependence, kept):
     X, R = drawn(seed, 3 * N + 2, N, level, dependence)
     k, K_X, K_Y = min(kept, N), covariance(X), covariance(X + R)
     low, high = projection_error_range(falling(K_X), falling(covariance(R)), falling(K_Y - K_X), k)
@@ -52,15 +48,13 @@ def test_the_error_of_a_projection_is_in_its_range_in_every_draw(
     assert low - slack <= error <= high + slack
 
 
-def lemma_12_1(data: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def lemma_12_1(data, noise):
     return data + noise[-1], data + noise[0]
 
 
 @given(**cases)
 @draws
-def test_lemma_12_1_holds_with_what_was_added_and_fails_as_printed(
-    seed: int, N: int, level: float, dependence: float
-) -> None:
+def test_lemma_12_1_holds_with_what_was_added_and_fails_as_printed(seed, N, level, dependence):
     """ERRATA: noise −X/2 leaves a quarter of the data's eigenvalues, below the whole range."""
     X, R = drawn(seed, 3 * N + 2, N, level, dependence)
     K_X, K_Y = covariance(X), covariance(X + R)
@@ -72,7 +66,7 @@ def test_lemma_12_1_holds_with_what_was_added_and_fails_as_printed(
     assert (falling(covariance(X / 2)) < low).all()
 
 
-def test_lemma_12_1_says_no_more_of_an_error_than_the_bounds_that_are_drawn() -> None:
+def test_lemma_12_1_says_no_more_of_an_error_than_the_bounds_that_are_drawn():
     """Huang's Experiment 1, 20 attributes: a ceiling of 0.27 of the variance for 0.21."""
     found = []
     for seed in range(5):
@@ -90,7 +84,7 @@ def test_lemma_12_1_says_no_more_of_an_error_than_the_bounds_that_are_drawn() ->
     np.testing.assert_allclose(np.mean(found, axis=0), [0.205, 0.27], atol=0.01)
 
 
-def test_the_range_closes_as_rows_grow_and_is_theorem_5_2s_error() -> None:
+def test_the_range_closes_as_rows_grow_and_is_theorem_5_2s_error():
     widths = []
     for n in (400, 40_000):
         rng = np.random.default_rng(n)

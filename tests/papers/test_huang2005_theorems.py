@@ -1,14 +1,12 @@
 """Huang, Du and Chen 2005: Theorems 4.1, 5.1 and 8.2."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import auditor
 from auditor.adversary.single_copy import Histogram, estimated_covariance
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Channel, Combined, Overlap, Product
+from auditor_attacks._channel import Combined, Overlap, Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode
 
 PRIOR = Histogram(np.array([-2.0, -1.0, 0.0, 3.0, 4.0]), np.array([0.5, 0.1, 0.1, 0.3]))
@@ -21,7 +19,7 @@ NOISES = {
 }
 
 
-def mean_square_error(y: float, guesses: np.ndarray, channel: Channel) -> np.ndarray:
+def mean_square_error(y, guesses, channel):
     # middles of cells; every edge of a bin is an edge of a cell
     x = np.linspace(-2.0, 4.0, 60_001)[1:] - 5e-5
     f = PRIOR.density[np.searchsorted(PRIOR.edges, x) - 1] * channel.noise.pdf(y - x)
@@ -30,7 +28,7 @@ def mean_square_error(y: float, guesses: np.ndarray, channel: Channel) -> np.nda
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise: str) -> None:
+def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise):
     channel = NOISES[noise]
     for y in (-2.3, -0.7, 0.4, 1.9, 3.6):
         mean = float(histogram_mean(PRIOR, channel, np.array([[y]]))[0])
@@ -41,7 +39,7 @@ def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise: s
         np.testing.assert_allclose(e[1:] - e[0], away[1:] ** 2, atol=3e-4)
 
 
-def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records() -> None:
+def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records():
     rng, n = np.random.default_rng(41), 40_000
     place = rng.choice(4, n, p=PRIOR.mass)
     x = PRIOR.edges[place] + rng.random(n) * np.diff(PRIOR.edges)[place]
@@ -63,7 +61,7 @@ SIGMA_R = {
 
 
 @pytest.mark.parametrize("noise", SIGMA_R)
-def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(noise: str) -> None:
+def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(noise):
     """``Cov(X_i + R_i, X_j + R_j) = Cov(X_i, X_j) + σ²[i = j]``."""
     n, (spec, Sigma_r) = 20_000, SIGMA_R[noise]
     Sigma_r = np.array(spec["matrix"], dtype=float) if Sigma_r is None else Sigma_r
@@ -71,7 +69,7 @@ def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(n
         [[5.0, 3.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 4.0]]
     )
     K_X = np.cov(X.T, ddof=0)
-    options: dict[str, Any] = {"noise": spec, "seed": 52}
+    options = {"noise": spec, "seed": 52}
     K_Y = np.cov(auditor.perturb(X, "independent", [1.0], **options).copies[0].T, ddof=0)
     k, r = np.diag(K_X), np.diag(Sigma_r)
     both = np.outer(k, r)

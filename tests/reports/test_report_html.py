@@ -1,7 +1,5 @@
 """The HTML report."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -25,10 +23,10 @@ class Page(HTMLParser):
     def __init__(self, source):
         super().__init__(convert_charrefs=True)
         self.source = source
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[tuple[dict[str, str | None], str]] = []
-        self.styles: list[str] = []
-        self.words: list[str] = []
+        self.elements = []
+        self.scripts = []
+        self.styles = []
+        self.words = []
         self._inside = ""
         self.feed(source)
 

@@ -1,7 +1,5 @@
 """Advice on a sample of a large table: near the level that all records ask for, and kept on Ctrl-C."""
 
-from __future__ import annotations
-
 import signal
 
 import numpy as np
@@ -16,7 +14,7 @@ from auditor.runs.advice.columns import Request
 
 
 @pytest.fixture
-def request_of(tmp_path, monkeypatch) -> Request:
+def request_of(tmp_path, monkeypatch):
     """A normal column of 12,000 records, of which 3,000 are measured; half stays unknown at 1."""
     x = np.random.default_rng(2**40 + 5).standard_normal(12_000)
     pd.DataFrame({"x": x}).to_parquet(tmp_path / "table.parquet")
@@ -33,8 +31,8 @@ def request_of(tmp_path, monkeypatch) -> Request:
 
 
 @pytest.mark.slow
-def test_a_sample_finds_the_level_of_all_records(request_of: Request) -> None:
-    said: list[str] = []
+def test_a_sample_finds_the_level_of_all_records(request_of):
+    said = []
     found = advise(request_of, said.append)
     assert (found.rows, found.all_rows, found.stopped) == (3_000, 12_000, None)
     # half of one normal attribute stays unknown at level 1; five draws of 3,000 records add 10 errors
@@ -44,8 +42,8 @@ def test_a_sample_finds_the_level_of_all_records(request_of: Request) -> None:
 
 
 @pytest.mark.slow
-def test_the_best_so_far_survives_ctrl_c(request_of: Request) -> None:
-    def stop(line: str) -> None:
+def test_the_best_so_far_survives_ctrl_c(request_of):
+    def stop(line):
         if "target holds" in line:
             raise Interrupted(signal.SIGINT)
 
@@ -56,8 +54,8 @@ def test_the_best_so_far_survives_ctrl_c(request_of: Request) -> None:
     assert any(note.startswith("stopped by SIGINT") for note in found.notes)
 
 
-def test_before_any_release_holds_ctrl_c_ends_it(request_of: Request) -> None:
-    def stop(line: str) -> None:
+def test_before_any_release_holds_ctrl_c_ends_it(request_of):
+    def stop(line):
         raise Interrupted(signal.SIGINT)
 
     with pytest.raises(Interrupted):

@@ -1,7 +1,5 @@
 """Audits of tables that stay in their files."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,7 +60,7 @@ def scenario(file, **changes):
     } | changes  # fmt: skip
 
 
-CASES: dict[str, dict[str, Any]] = {
+CASES = {
     "linear": {},
     "sweep": {"sweep": {"data.rows": [1_250, 2_500]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
     "rows": {

@@ -232,7 +232,7 @@ STAFF, EXTENDED, APPENDED = (
 class Owner:
     def __init__(self, folder):
         self.folder, self.out = folder, folder / "out"
-        self.seen: dict[str, bytes] = {}
+        self.seen = {}
         folder.mkdir(exist_ok=True)
         for number, frame in enumerate([STAFF, *APPENDED]):
             frame.to_csv(folder / f"{number}.csv", index=False)

@@ -327,7 +327,7 @@ def test_shipped_scenarios_are_found_by_name_and_read_as_themselves(path):
 
 
 def loop():
-    value: list[object] = []
+    value = []
     value.append(value)
     return value
 

@@ -16,7 +16,7 @@ from auditor_reports.wording.verdict import verdict
 NAME = "k-anonymity-multilevel"
 
 
-def people(n: int, seed: int, values: int = 8) -> pd.DataFrame:
+def people(n, seed, values=8):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(rng.integers(0, values, (n, 3)).astype(float), columns=["a", "b", "s"])
 

@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditor.schemes.base.noise_density import (
-    DISTRIBUTIONS,
-    LATTICE,
-    Distribution,
-    NoiseDensity,
-    excess_kurtosis,
-)
+from auditor.schemes.base.noise_density import DISTRIBUTIONS, LATTICE, NoiseDensity, excess_kurtosis
 from auditor.schemes.base.noise_law import KroneckerNoise, _excess, increment_density, makes_useless
 
 
-def peers(v: float) -> dict[str, stats.rv_continuous]:
+def peers(v):
     s, q = np.sqrt(v), ((v + 1) - np.sqrt(2 * v + 1)) / v
     return {
         "gaussian": stats.norm(scale=s), "uniform": stats.uniform(-np.sqrt(3) * s, 2 * np.sqrt(3) * s),
@@ -24,9 +18,7 @@ def peers(v: float) -> dict[str, stats.rv_continuous]:
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("v", [0.3, 40.0])
-def test_density_distribution_function_and_moments_are_those_of_a_peer(
-    distribution: Distribution, v: float
-) -> None:
+def test_density_distribution_function_and_moments_are_those_of_a_peer(distribution, v):
     peer, noise = peers(v)[distribution], NoiseDensity(distribution, float(np.sqrt(v)))
     if distribution in LATTICE:
         k = np.arange(-9.0, 10.0)
@@ -46,9 +38,7 @@ def test_density_distribution_function_and_moments_are_those_of_a_peer(
     assert noise.excess_kurtosis == pytest.approx(float(excess), abs=1e-9)
 
 
-def test_the_least_perturbed_copy_of_one_process_makes_the_others_useless_and_of_independent_noise_none_does() -> (
-    None
-):
+def test_the_least_perturbed_copy_of_one_process_makes_the_others_useless_and_of_independent_noise_none_does():
     levels = np.array([1.0, 0.25, 4.0])
     one = KroneckerNoise(
         np.minimum.outer(levels, levels), np.eye(2), distribution="laplace", one_process=True

@@ -12,7 +12,7 @@ IMPLEMENTATIONS = ["process", "multi-pert"]
 
 
 @pytest.fixture
-def patients() -> pd.Series:
+def patients():
     draws = np.random.default_rng(0).choice(3, 4000, p=[0.6, 0.1, 0.3])
     return pd.Series(
         pd.Categorical.from_codes(draws, dtype=DISEASES), name="disease", index=range(10, 4010)
