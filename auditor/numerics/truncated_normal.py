@@ -12,7 +12,7 @@ By expectation propagation.
 Each indicator is replaced in turn by the normal factor of equal mass, mean and variance given the
 others (minka2001; cunningham2011 for boxes). *Exact* in one dimension, and for independent
 dimensions. Otherwise approximate: probabilities to 3 % and means to 0.005 of a deviation for
-correlations up to 0.8 (``tests/numerics/test_truncated_normal.py``).
+correlations up to 0.8 (``tests/numerics/test_numerics.py``).
 """
 
 from __future__ import annotations
