@@ -1,9 +1,4 @@
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import pandas as pd
 
 import auditor
 from auditor.data.microdata import as_table
@@ -13,9 +8,7 @@ from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import Key, table_moments
 
 
-def as_audited(
-    X: np.ndarray, scheme: str, levels: list[float], seed: int, **parameters: Any
-) -> auditor.Release:
+def as_audited(X, scheme, levels, seed, **parameters):
     made, copies = get("scheme", scheme)(**parameters), [np.empty_like(X) for _ in levels]
     sampler = made.sampler(levels, table_moments(as_table(X)), Key(seed, scheme))
     for index, (a, b) in enumerate(row_blocks(*X.shape)):
@@ -23,7 +16,7 @@ def as_audited(
     return auditor.Release(X, tuple(copies), tuple(levels), made)
 
 
-def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -> list[str]:
+def written(folder, table, copies):
     """Write ``table.csv`` and its copies to a folder; return the paths of the copies."""
     table.to_csv(folder / "table.csv", index=False)
     names = []
@@ -33,14 +26,7 @@ def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -
     return names
 
 
-def audited_files(
-    folder: Path,
-    table: pd.DataFrame,
-    copies: Iterable[pd.DataFrame],
-    data: dict[str, Any] | None = None,
-    scheme: dict[str, Any] | None = None,
-    **changes: Any,
-) -> auditor.AuditResult:
+def audited_files(folder, table, copies, data=None, scheme=None, **changes):
     """Audit copies from files, with ``exposure`` at one half."""
     published = {"name": "published", "copies": written(folder, table, copies)}
     source = {"source": str(folder / "table.csv")}
@@ -52,7 +38,7 @@ def audited_files(
     return auditor.run(scenario | changes)
 
 
-def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
+def record(value, error=0.01, **changes):
     """Return a figure of an attack on one copy."""
     fields = dict.fromkeys(Measurement._fields) | {
         "sweep": {},

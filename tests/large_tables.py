@@ -1,15 +1,9 @@
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-import pytest
 
 import auditor
 from auditor.data import file_rows as streamed
-from auditor.data.table import Table
-from auditor.results.model import AuditResult
 from auditor.runs import tables
 from tests.loading import load_table
 
@@ -17,7 +11,7 @@ SMALLER = 16
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 
-def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
+def write(frame, folder, form):
     path = folder / form
     if form == "groups.parquet":
         frame.to_parquet(path, row_group_size=7_001)
@@ -37,14 +31,14 @@ def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
     return path
 
 
-def load(source: Path | str, **request: Any) -> Table:
+def load(source, **request):
     return load_table(str(source), rng=np.random.default_rng(0), **request)
 
 
 TREES = re.compile(r"boosted-tree attack beyond [\d.e-]+%")
 
 
-def figures(result: AuditResult) -> tuple[Any, ...]:
+def figures(result):
     return (
         result.measurements,
         result.distributions,
@@ -56,7 +50,7 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
     )
 
 
-def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
+def in_memory(monkeypatch, document):
     tables._loaded.clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from auditor.base.types import Array
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_attacks.llse import llse_weights
 
 
-def llse_error(K_X: Array, law: NoiseLaw) -> Array:
+def llse_error(K_X, law):
     if isinstance(law, KroneckerNoise):
         _, v = best_unbiased_combination(law.level_covariance)
         return Pencil.of(K_X, law.shape).error(v)

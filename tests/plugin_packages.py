@@ -1,8 +1,7 @@
-from pathlib import Path
 from textwrap import dedent
 
 
-def install(site: Path, name: str, **modules: str) -> Path:
+def install(site, name, **modules):
     package = site / name
     package.mkdir(parents=True)
     for module, text in ({"__init__": f'"""Package {name}."""\n'} | modules).items():

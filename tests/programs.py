@@ -7,21 +7,19 @@ import sys
 import sysconfig
 import time
 import venv
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 120
 
 
-def environment(*sites: Path | str, **more: str) -> dict[str, str]:
+def environment(*sites, **more):
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *sites)))} | more
 
 
-def virtual_environment(folder: Path) -> Path:
+def virtual_environment(folder):
     venv.create(folder, with_pip=False, symlinks=True)
     packages = Path(
         sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
@@ -35,14 +33,14 @@ def virtual_environment(folder: Path) -> Path:
     return packages
 
 
-def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+def python(*arguments, **options):
     usual = {"env": environment(), "text": True, "check": False, "timeout": PATIENCE}
     streams = {} if "stderr" in options else {"capture_output": True}
     return subprocess.run([sys.executable, *map(str, arguments)], **usual | streams | options)
 
 
 @contextmanager
-def running(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments, **options):
     usual = {"env": environment(), "text": True, "start_new_session": True}
     program = subprocess.Popen([sys.executable, *map(str, arguments)], **usual | options)
     try:
@@ -54,7 +52,7 @@ def running(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[str]]:
             program.wait(PATIENCE)
 
 
-def wait_for(condition: Callable[[], Any], otherwise: str, seconds: float = PATIENCE) -> None:
+def wait_for(condition, otherwise, seconds=PATIENCE):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{otherwise}, after {seconds:.0f} s"

@@ -77,7 +77,7 @@ def test_the_site_builds_without_a_dead_link_and_asks_nothing_of_the_network(tmp
     )
     import logging
 
-    heard: list[str] = []
+    heard = []
     handler = logging.Handler()
     handler.emit = lambda record: (
         heard.append(record.getMessage()) if record.levelno >= logging.WARNING else None

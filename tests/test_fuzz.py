@@ -4,11 +4,9 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from auditor.cli import copies as perturb
-from auditor.cli import inspect, run
+from auditor.cli import copies as perturb, inspect, run
 from auditor.process.console import say
 from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables

@@ -3,21 +3,21 @@ from functools import cache
 
 from tests.programs import ROOT, python
 
-ROOMS: list[tuple[str, ...]] = [
+ROOMS = [
     ("base",), ("process",), ("registry",), ("numerics",), ("results",), ("data",), ("schemes",),
     ("adversary",), ("scenario",), ("expectations",), ("audit",), ("runs",),
     ("cli", "plugin", "testing", "__init__", "__main__"),
 ]  # fmt: skip
-AUDIT_ROOMS: list[tuple[str, ...]] = [
+AUDIT_ROOMS = [
     ("numeric",), ("base",), ("measures", "law_tests"), ("insider",), ("insider_noise",),
     ("categorical", "attempts"), ("",),
 ]  # fmt: skip
-DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
-SCHEME_ROOMS: list[tuple[str, ...]] = [
+DATA_ROOMS = [("columns",), ("formats",), ("",), ("sources",)]
+SCHEME_ROOMS = [
     ("base",), ("generalisation", "replacement"), ("masking",), ("",),
 ]  # fmt: skip
 """On top the schemes themselves, which are plugins."""
-REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
+REPORT_ROOMS = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 NESTED = {
     "auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS,
     "reports": REPORT_ROOMS,
@@ -114,7 +114,7 @@ def test_modules_form_no_circle():
     }
     # lends names of all rooms, lazily; everybody imports it by importing anything
     graph.pop("auditor")
-    state: dict[str, str] = {}
+    state = {}
 
     def look(name, trail):
         state[name] = "open"

@@ -50,7 +50,7 @@ def carried_out(folder, **given):
         "PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}",
         "GITHUB_ACTION_PATH": str(ROOT),
     }
-    outcome: list[tuple[str, int]] = []
+    outcome = []
     for step in ACTION["runs"]["steps"]:
         wanted = str(step.get("if", ""))
         skipped = ("always()" not in wanted and any(status for _, status in outcome)) or (

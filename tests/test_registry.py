@@ -53,8 +53,7 @@ ADDITIVE = [
 
 def people(rows=400, seed=1):
     rng = np.random.default_rng(seed)
-    common = rng.normal(size=(rows, 1))
-    values = 100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3)))
+    values = 100 + 10 * (rng.normal(size=(rows, 1)) + 0.05 * rng.normal(size=(rows, 3)))
     return pd.DataFrame(values, columns=["a", "b", "c"])
 
 

@@ -463,8 +463,7 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     With --bounds, noise is sized by the change of one record, and every release has its ε.
     """
     from auditor.results.model import STOPPED
-    from auditor.runs.advice.advise import advise as advised
-    from auditor.runs.advice.advise import write_advice
+    from auditor.runs.advice.advise import advise as advised, write_advice
     from auditor.runs.advice.columns import Request
     from auditor.runs.output import rendered_advice, screen
 

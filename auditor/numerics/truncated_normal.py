@@ -9,8 +9,8 @@
 
 Each indicator is replaced in turn by the normal factor of equal mass, mean and variance given the
 others (minka2001; cunningham2011 for boxes). *Exact* for independent dimensions; otherwise
-probabilities to 3 % and means to 0.005 of a deviation for correlations up to 0.8.
-correlations up to 0.8 (``tests/numerics/test_truncated_normal.py``).
+probabilities to 3 % and means to 0.005 of a deviation for correlations up to 0.8
+(``tests/numerics/test_numerics.py``).
 """
 
 from __future__ import annotations

@@ -317,8 +317,13 @@ def progress_text(progress: Progress, first: int, seconds: float) -> str:
 @contextmanager
 def bar(title: str, console: Console) -> Iterator[Listener]:
     """Yield a listener that moves a bar; names are cut if space is short."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress as Bar,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.table import Column
 
     def cut(share: int) -> Column:

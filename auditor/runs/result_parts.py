@@ -19,8 +19,7 @@ from auditor.data.table import Table
 from auditor.numerics.statistics import quantile
 from auditor.process.containment import contained
 from auditor.process.environment import version
-from auditor.results import bibliography
-from auditor.results import table_register as owner
+from auditor.results import bibliography, table_register as owner
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements

@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
-from pydantic import WithJsonSchema as Schema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema as Schema,
+)
 
 from auditor.base.errors import Problem, ScenarioError, did_you_mean
 from auditor.registry import PluginParameters

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic import WithJsonSchema as Schema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema as Schema
 
 from auditor import registry
 from auditor.base.errors import AuditorError, Problem, ScenarioError, did_you_mean, shortened

@@ -8,8 +8,7 @@ from dataclasses import fields
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic import WithJsonSchema as Schema
+from pydantic import BeforeValidator, Field, WithJsonSchema as Schema, model_validator
 
 from auditor import registry
 from auditor.base.errors import AuditorError, did_you_mean, shortened

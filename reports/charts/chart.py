@@ -12,8 +12,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as default
+from dataclasses import dataclass, field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple

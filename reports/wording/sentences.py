@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from auditor.results.metrics import METRICS as KNOWN
-from auditor.results.metrics import base
+from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.records import ExpectationRecord
 
 from ..figures.figures import Figure, Name, Text, copies, listed, number, percent, spelled, times

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.published import LinearModel, check_knowledge, least_squares, with_model
@@ -14,13 +13,13 @@ from auditor.scenario.read_knowledge import parse_knowledge
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-def moments(seed: int, N: int = 4) -> tuple[np.ndarray, np.ndarray]:
+def moments(seed, N=4):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(N, N))
     return rng.normal(size=N), A @ A.T + 0.1 * np.eye(N)
 
 
-def model(target: int, on: list[int], b: list[float], a: float, s2: float) -> LinearModel:
+def model(target, on, b, a, s2):
     return LinearModel(target, np.array(on), np.array(b), a, s2)
 
 
@@ -30,9 +29,7 @@ def test_hand_value():
     np.testing.assert_allclose(K, [[4.0, 8.0], [8.0, 19.0]])
 
 
-def conditional(
-    mu: np.ndarray, K: np.ndarray, of: list[int], on: list[int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def conditional(mu, K, of, on):
     B = K[np.ix_(of, on)] @ np.linalg.inv(K[np.ix_(on, on)])
     return B, mu[of] - B @ mu[on], K[np.ix_(of, of)] - B @ K[np.ix_(on, of)]
 
@@ -71,13 +68,13 @@ def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimat
     )
 
 
-def linked(rows: int = 400, residual: float = 0.0) -> np.ndarray:
+def linked(rows=400, residual=0.0):
     rng = np.random.default_rng(5)
     x1, x3 = rng.normal(size=(2, rows))
     return np.column_stack([x1, 3 * x1 + 1 + residual * rng.normal(size=rows), x3])
 
 
-def known_model(target: str, **more: object) -> dict[str, object]:
+def known_model(target, **more):
     return {"model": {"target": target, "predictors": ["x1"], "rows": 50, "known": True, **more}}
 
 
@@ -104,7 +101,7 @@ def test_llse_of_estimated_moments_with_the_model_put_into_them():
     np.testing.assert_allclose(found.values, expected, atol=1e-8)
 
 
-def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
+def audited(X, knowledge):
     return auditor.run({
         "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},
         "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", "partial-disclosure"], "knowledge": knowledge,

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor
@@ -27,11 +26,11 @@ properties = settings(max_examples=30, deadline=None, derandomize=True)
 ABC = (Attribute("a", (0, 1)), Attribute("b", ("x", "y", "z")), Attribute("c", (0, 1)))
 
 
-def table(seed: int, size: int = 12) -> np.ndarray:
+def table(seed, size=12):
     return np.random.default_rng(seed).dirichlet(np.ones(size))
 
 
-def rules(**more: object) -> PublishedRules:
+def rules(**more):
     found = parse_knowledge({"rules": more})
     assert isinstance(found, PublishedRules)
     return found
@@ -129,7 +128,7 @@ def test_figures_that_cannot_all_be_true():
         )
 
 
-def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> auditor.AuditResult:
+def audited(X, tmp_path, level, *knowledge):
     X.to_csv(tmp_path / "x.csv", index=False)
     return auditor.run({
         "seed": 4, "data": {"source": str(tmp_path / "x.csv"), "categorical": list(X.columns), "disclosure": "figures"},
@@ -138,9 +137,8 @@ def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> audi
     })  # fmt: skip
 
 
-def people(rows: int = 2000, linked: bool = True) -> pd.DataFrame:
-    rng = np.random.default_rng(8)
-    town, illness = rng.integers(4, size=(2, rows))
+def people(rows=2000, linked=True):
+    town, illness = np.random.default_rng(8).integers(4, size=(2, rows))
     return pd.DataFrame({"town": town, "illness": (town + 1) % 4 if linked else illness})
 
 

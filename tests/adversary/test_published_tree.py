@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import norm
 
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published import RegressionTree, TreeMoments, check_knowledge, grown, stated
+from auditor.adversary.published import TreeMoments, check_knowledge, grown, stated
 from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.moments import Moments
@@ -18,12 +17,12 @@ properties = settings(max_examples=30, deadline=None, derandomize=True)
 NONE = Moments(0, np.empty(0), np.empty((0, 0)))
 
 
-def knowing(tree: RegressionTree, predictors=None) -> TreeMoments:
+def knowing(tree, predictors=None):
     return TreeMoments(NONE, tree, predictors)
 
 
-def chain(cuts: list[float], leaf, on: str = "x") -> Split | Leaf:
-    def node(low: float, rest: list[float]) -> Split | Leaf:
+def chain(cuts, leaf, on="x"):
+    def node(low, rest):
         return (
             Split(on, rest[0], leaf(low, rest[0]), node(rest[0], rest[1:]))
             if rest
@@ -71,7 +70,7 @@ def test_a_tree_that_says_what_the_estimate_says_changes_nothing(seed, cuts):
     mu, K = rng.normal(size=3), A @ A.T + 0.1 * np.eye(3)
     std = np.sqrt(K[0, 0])
 
-    def leaf(low: float, high: float) -> Leaf:
+    def leaf(low, high):
         a, b = (low - mu[0]) / std, (high - mu[0]) / std
         at_a, at_b, mass = norm.pdf(a), norm.pdf(b), norm.cdf(b) - norm.cdf(a)
         shift = (at_a - at_b) / mass

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def table(n: int, eigenvalues: list[float], seed: int = 1, mean: float = 0.0) -> np.ndarray:
+def table(n, eigenvalues, seed=1, mean=0.0):
     """Rows with exactly these eigenvalues of the covariance (divisor n)."""
     rng = np.random.default_rng(seed)
     N = len(eigenvalues)

@@ -1,7 +1,5 @@
 """Bayes estimate: huang2005, equations 11 and 13."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,20 +11,18 @@ SPECTRUM = [400.0, 90.0, 25.0, 10.0, 1.0]
 COLOURED = (np.diag([30.0, 20.0, 10.0, 5.0, 1.0]) + 2.0).tolist()
 
 
-def equation_13(
-    Y: np.ndarray, mu_x: np.ndarray, Sigma_x: np.ndarray, mu_r: np.ndarray, Sigma_r: np.ndarray
-) -> np.ndarray:
+def equation_13(Y, mu_x, Sigma_x, mu_r, Sigma_r):
     ix, ir = np.linalg.inv(Sigma_x), np.linalg.inv(Sigma_r)
     return np.array([np.linalg.inv(ix + ir) @ (ix @ mu_x - ir @ mu_r + ir @ y) for y in Y])
 
 
-def test_hand_value() -> None:
+def test_hand_value():
     np.testing.assert_allclose(
         bayes_gain(np.diag([75.0, 0.0]), np.diag([25.0, 25.0])), np.diag([0.75, 0.0]), atol=1e-15
     )
 
 
-def test_equation_11() -> None:
+def test_equation_11():
     """Equation 10's mode under white noise, ``(Σ_x⁻¹ + I/σ²)⁻¹ (Σ_x⁻¹ μ_x + y/σ²)``."""
     X = table(60, SPECTRUM, mean=20.0)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=2)
@@ -38,7 +34,7 @@ def test_equation_11() -> None:
     )
 
 
-def test_equation_13() -> None:
+def test_equation_13():
     X = table(60, SPECTRUM, mean=20.0)
     release = auditor.perturb(X, "independent", [0.5], noise={"matrix": COLOURED}, seed=3)
     expected = equation_13(
@@ -56,7 +52,7 @@ def test_equation_13() -> None:
 @pytest.mark.parametrize(
     "noise", ["data", {"matrix": COLOURED}, {"dissimilar": 0.8, "variance": 9.0}]
 )
-def test_equals_the_joint_llse_on_one_copy_to_rounding(noise: Any) -> None:
+def test_equals_the_joint_llse_on_one_copy_to_rounding(noise):
     X = table(90, SPECTRUM, mean=1e6)
     release = auditor.perturb(X, "independent", [0.7], noise=noise, seed=4)
     for knowledge in ("perfect", {"estimated": {"rows": 40}}):
@@ -68,7 +64,7 @@ def test_equals_the_joint_llse_on_one_copy_to_rounding(noise: Any) -> None:
             assert bayes.theory == pytest.approx(llse.theory, rel=1e-11)
 
 
-def test_error_is_the_sum_of_shrunk_eigenvalues() -> None:
+def test_error_is_the_sum_of_shrunk_eigenvalues():
     # Σ λσ²/(λ + σ²), averaged over attributes
     n = 4000
     release = auditor.perturb(
@@ -85,7 +81,7 @@ def test_error_is_the_sum_of_shrunk_eigenvalues() -> None:
     assert abs(estimate.distortion - expected) < 4.5 * spread  # false alarm 7e-6
 
 
-def test_estimated_covariance_is_made_positive_semidefinite() -> None:
+def test_estimated_covariance_is_made_positive_semidefinite():
     n, N = 40, 20
     X = table(n, [100.0] * 2 + [0.01] * 18)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=8)
@@ -102,7 +98,7 @@ def test_estimated_covariance_is_made_positive_semidefinite() -> None:
     assert by_parameter.theory is None
 
 
-def test_limits() -> None:
+def test_limits():
     X = table(50, SPECTRUM)
     quiet = auditor.perturb(X, "independent", [1.0], noise={"variance": 1e-10}, seed=9)
     np.testing.assert_allclose(

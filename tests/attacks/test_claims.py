@@ -10,9 +10,9 @@ from auditor.scenario.read import read_scenario
 
 
 @cache
-def judged() -> dict[str, set[str]]:
+def judged():
     """Return the scenarios with expectations on each attack."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for path in shipped_scenarios():
         uses = {use.id: use.name for use in read_scenario(path).attacks}
         expect = yaml.safe_load(path.read_text(encoding="utf-8"))["expect"]
@@ -27,5 +27,5 @@ def judged() -> dict[str, set[str]]:
     return found
 
 
-def test_two_expectations_of_shipped_scenarios_are_about_every_attack() -> None:
+def test_two_expectations_of_shipped_scenarios_are_about_every_attack():
     assert [name for name in registry.names("attack") if len(judged().get(name, ())) < 2] == []

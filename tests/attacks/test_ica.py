@@ -55,8 +55,7 @@ def draws(shapes, rows, seed):
 def test_the_fixed_point_is_that_of_scikit_learn():
     from sklearn.decomposition import FastICA
 
-    s = draws(SHAPES, 2000, 0)
-    y = s @ np.random.default_rng(1).standard_normal((4, 4)).T
+    y = draws(SHAPES, 2000, 0) @ np.random.default_rng(1).standard_normal((4, 4)).T
     ours = Unmixing.of(y, 4, np.random.default_rng(2)).apply(y)
     start = np.random.default_rng(3).standard_normal((4, 4))
     theirs = FastICA(

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from auditor.data.sources.components import DRAW
 from auditor.runs.estimate import attack
@@ -30,8 +29,7 @@ def test_energy_is_its_definition(seed):
 
 
 def test_the_best_of_all_signs_is_found():
-    rng = np.random.default_rng(1)
-    a = rng.normal(size=(60, 2)) + np.array([0.15, 0.1])
+    a = np.random.default_rng(1).normal(size=(60, 2)) + np.array([0.15, 0.1])
     a = np.column_stack([a, a.sum(axis=1) ** 2])
     b = a[:50] * [1, -1, 1]
     found = choose_signs(a, b, 3, 60)

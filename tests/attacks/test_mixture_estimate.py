@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Channel, Overlap, Product
+from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
 from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
@@ -147,8 +146,7 @@ NOISE = 0.6
 
 
 def excess(rows, seed, judged=4000):
-    rng = np.random.default_rng(seed)
-    X = drawn(CLUSTERS, rows, rng)
+    X = drawn(CLUSTERS, rows, np.random.default_rng(seed))
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": NOISE}, seed=seed)
     exact = Posterior(CLUSTERS, np.full(2, NOISE)).mean(np.asarray(release.copies[0]))
     found = auditor.attack("mixture-estimate", release)
@@ -170,7 +168,7 @@ def seen_through(distribution, levels, x, rng):
             d.unit * np.subtract(*rng.poisson(d.std**2 / d.unit**2 / 2, (2, *x.shape)))
         ),
     }[distribution]
-    channel: Channel = Product(tuple(densities), tuple(range(len(levels))))
+    channel = Product(tuple(densities), tuple(range(len(levels))))
     if distribution == "uniform":
         channel = Overlap(densities[int(np.argmin(levels))], np.array([d.reach for d in densities]))
     return [channel] * x.shape[1], [x + draw(d) for d in densities]

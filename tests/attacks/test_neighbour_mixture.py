@@ -57,8 +57,7 @@ def test_noise_that_depends_along_the_rows_is_not_applicable():
 
 
 def test_features_and_the_map_do_not_use_the_row_itself():
-    rng = np.random.default_rng(1)
-    u, rows = rng.normal(size=(400, 2)), np.arange(400)
+    u, rows = np.random.default_rng(1).normal(size=(400, 2)), np.arange(400)
     changed = u.copy()
     changed[200] += 0.1  # too little to change the ridges
     same = np.isclose(around(u, rows, 0, 400), around(changed, rows, 0, 400), atol=1e-12).all(
@@ -83,8 +82,7 @@ def test_means_stay_within_the_units_of_a_panel_in_any_block():
     values = np.random.default_rng(6).normal(size=(40, 2))
     whole = around(values, np.arange(40), 0, 8)
     np.testing.assert_allclose(whole[8, -2:], values[9:16].mean(axis=0))
-    block = around(values[12:34], np.arange(4, 20), 12, 8)
-    np.testing.assert_allclose(block, whole[16:32])
+    np.testing.assert_allclose(around(values[12:34], np.arange(4, 20), 12, 8), whole[16:32])
 
 
 def test_a_panel_s_units_are_found_and_used():

@@ -118,8 +118,7 @@ def test_copies_that_contradict_the_stated_law_are_refused():
 
 
 def test_growth_bound_is_reached_and_never_passed():
-    law = UniformLaw((0.4,), 2, True)
-    R = law.odds()
+    R = UniformLaw((0.4,), 2, True).odds()
     priors = np.linspace(0.001, 0.999, 999)
     grown = [worst_growth(np.array([q, 1 - q]), R) for q in priors]
     assert max(grown) <= growth_bound(R) + 1e-15

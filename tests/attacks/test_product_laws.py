@@ -2,30 +2,28 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.single_copy import Histogram
 from auditor.adversary.view import ExactMoments, View
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.noise_density import Distribution, NoiseDensity
-from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode
 from auditor_attacks.map_estimate import posterior_estimate
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-LATTICE_LAWS: tuple[Distribution, ...] = ("geometric", "skellam")
+LATTICE_LAWS = ("geometric", "skellam")
 
 
-def independent(distribution: Distribution, *stds: float) -> Product:
+def independent(distribution, *stds):
     return Product(tuple(NoiseDensity(distribution, std) for std in stds), tuple(range(len(stds))))
 
 
-def naive_likelihood(channel: Product, copies: np.ndarray, points: np.ndarray) -> np.ndarray:
+def naive_likelihood(channel, copies, points):
     """``Π_i f_i(y_i − x)``, number by number."""
     return np.array(
         [
@@ -44,7 +42,7 @@ def naive_likelihood(channel: Product, copies: np.ndarray, points: np.ndarray) -
 
 
 @pytest.mark.parametrize("distribution", LATTICE_LAWS)
-def test_a_coin_under_lattice_noise_by_hand(distribution: Distribution) -> None:
+def test_a_coin_under_lattice_noise_by_hand(distribution):
     """X is 0 or 1, as likely."""
     channel, noise = independent(distribution, 1.3), NoiseDensity(distribution, 1.3)
     f1, f2 = noise.pdf(np.array([1.0, 2.0]))
@@ -61,7 +59,7 @@ def test_a_coin_under_lattice_noise_by_hand(distribution: Distribution) -> None:
 
 @given(seed=seeds, copies=st.integers(1, 3))
 @properties
-def test_laplace_posteriors_are_those_on_a_fine_grid(seed: int, copies: int) -> None:
+def test_laplace_posteriors_are_those_on_a_fine_grid(seed, copies):
     rng = np.random.default_rng(seed)
     channel = independent("laplace", *rng.uniform(0.1, 3.0, copies))
     edges = np.sort(rng.normal(size=7)) * 2.0 + 0.05 * np.arange(7)
@@ -96,9 +94,7 @@ def test_laplace_posteriors_are_those_on_a_fine_grid(seed: int, copies: int) -> 
     unit=st.sampled_from([1.0, 0.25]),
 )
 @properties
-def test_lattice_posteriors_are_the_sums_written_out(
-    seed: int, distribution: Distribution, copies: int, unit: float
-) -> None:
+def test_lattice_posteriors_are_the_sums_written_out(seed, distribution, copies, unit):
     rng = np.random.default_rng(seed)
     channel = Product(
         tuple(
@@ -120,10 +116,10 @@ def test_lattice_posteriors_are_the_sums_written_out(
     np.testing.assert_allclose(histogram_mode(binned, channel, y), best, atol=1e-9)
 
 
-def view(law: KroneckerNoise, copies: list[np.ndarray], X: np.ndarray) -> View:
+def view(law, copies, X):
     K = np.atleast_2d(np.cov(X.T, bias=True))
 
-    def shares(j: int) -> tuple[np.ndarray, np.ndarray]:
+    def shares(j):
         values, counts = np.unique(X[:, j], return_counts=True)
         return values, counts / len(X)
 
@@ -134,7 +130,7 @@ def view(law: KroneckerNoise, copies: list[np.ndarray], X: np.ndarray) -> View:
     )  # fmt: skip
 
 
-def test_who_does_not_know_the_distribution_or_meets_too_many_values_is_told_so() -> None:
+def test_who_does_not_know_the_distribution_or_meets_too_many_values_is_told_so():
     release = auditor.perturb(
         np.random.default_rng(1).normal(size=(12_000, 1)), "independent", [0.5], seed=1
     )
@@ -152,7 +148,7 @@ def test_who_does_not_know_the_distribution_or_meets_too_many_values_is_told_so(
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
-def test_the_exact_posterior_under_gaussian_and_uniform_noise_by_hand(distribution: str) -> None:
+def test_the_exact_posterior_under_gaussian_and_uniform_noise_by_hand(distribution):
     """X is ±1, as likely."""
     X = np.tile([1.0, -1.0], 100)[:, None]
     release = auditor.perturb(X, "independent", [0.5], seed=2, distribution=distribution)

@@ -75,8 +75,7 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
 
 
 def test_windows_with_warm_ups_give_the_posteriors_of_the_whole_series():
-    rng = np.random.default_rng(1)
-    B = rng.uniform(0.2, 1.0, size=(2 * WINDOW + 77, 3))
+    B = np.random.default_rng(1).uniform(0.2, 1.0, size=(2 * WINDOW + 77, 3))
     stationary = np.linalg.matrix_power(A, 100)[0]
     np.testing.assert_allclose(posteriors(A, stationary, B), along(stationary, B)[0], atol=1e-9)
 

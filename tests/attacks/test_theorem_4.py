@@ -1,9 +1,6 @@
 """Theorem 4 under every attack, with fresh copies as control."""
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import t as student
 
@@ -23,7 +20,7 @@ SERIAL = {
 }
 
 
-def every() -> list[str]:
+def every():
     found = {name: registry.get("attack", name) for name in registry.names("attack")}
     needy = {
         name
@@ -37,7 +34,7 @@ def every() -> list[str]:
     ]
 
 
-def gains(scheme: str, **changes: Any) -> pd.DataFrame:
+def gains(scheme, **changes):
     result = auditor.run({
         "seed": 4, "data": {"source": "components", "shapes": ["gamma", "exponential", "bimodal"], "ratio": 1.0, "mixing": MIXED, "rows": 300},
         "schemes": [{"name": scheme, "levels": [0.3, 0.5], "noise": "white"} if scheme == "corner-wave" else {"name": scheme, "levels": [0.3, 0.5]}],
@@ -55,39 +52,37 @@ def gains(scheme: str, **changes: Any) -> pd.DataFrame:
     return (1.0 - error[2] / error[1]).unstack("replicate")
 
 
-def sure(found: pd.DataFrame) -> pd.Series:
+def sure(found):
     reach = student.isf(FALSE_ALARM / len(found), REPLICATES - 1)
     return found.mean(axis=1) - reach * found.std(axis=1) / np.sqrt(REPLICATES)
 
 
 @pytest.fixture(scope="module")
-def nested() -> pd.DataFrame:
+def nested():
     return gains("corner-wave")
 
 
 @pytest.fixture(scope="module")
-def fresh() -> pd.DataFrame:
+def fresh():
     return gains("independent")
 
 
 @pytest.mark.slow
-def test_no_attack_gains_from_a_second_corner_wave_copy(nested: pd.DataFrame) -> None:
+def test_no_attack_gains_from_a_second_corner_wave_copy(nested):
     assert set(nested.index.get_level_values("attack")) == set(every())
     assert (sure(nested) <= 1e-9).all()
     assert (nested.mean(axis=1) <= 0.03).all()
 
 
 @pytest.mark.slow
-def test_every_attack_gains_from_a_second_fresh_copy(fresh: pd.DataFrame) -> None:
+def test_every_attack_gains_from_a_second_fresh_copy(fresh):
     assert set(fresh.index.get_level_values("attack")) == set(every())
     assert (sure(fresh) > 0).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["laplace", "geometric", "skellam"])
-def test_nor_does_any_attack_from_a_second_copy_of_another_process(
-    noise: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nor_does_any_attack_from_a_second_copy_of_another_process(noise, monkeypatch):
     """Gains are exactly 0; fresh noise of one law is the control."""
     monkeypatch.setattr(opened, "ROW_REDRAWS", 2)
     # more components need a minute
@@ -101,7 +96,7 @@ def test_nor_does_any_attack_from_a_second_copy_of_another_process(
     assert fresh.to_numpy().min() > 0.05
 
 
-def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
+def test_nor_does_a_filter_along_the_rows_of_a_series():
     nested, fresh = (
         gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent")
     )
@@ -109,7 +104,7 @@ def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
     assert (sure(fresh) > 0.05).all()
 
 
-def test_nor_does_who_names_rows() -> None:
+def test_nor_does_who_names_rows():
     named = {}
     for scheme in ("corner-wave", "independent"):
         release = {
@@ -130,9 +125,7 @@ def test_nor_does_who_names_rows() -> None:
 
 
 @pytest.mark.slow
-def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch):
     monkeypatch.setattr(error_bars, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
@@ -147,5 +140,5 @@ def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(
         assert found["uniform", attack] > 0.1
 
 
-def test_the_scenario_tries_every_attack_on_numbers() -> None:
+def test_the_scenario_tries_every_attack_on_numbers():
     assert {use.name for use in read_scenario(find_scenario("theorem-4")).attacks} == set(every())

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import multivariate_normal, norm
 
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published import RegressionTree, TreeMoments, stated
+from auditor.adversary.published import TreeMoments, stated
 from auditor.numerics.moments import Moments
 from auditor_attacks.tree_estimate import leaf_posteriors, posterior_mean
 
@@ -23,14 +22,12 @@ CROSSED = stated(
 )
 
 
-def estimate(
-    tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray
-) -> np.ndarray:
+def estimate(tree, mean, K, S, y):
     moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree)
     return posterior_mean(y, leaf_posteriors(moments.leaves(mean, K), S), tree)
 
 
-def llse(mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray) -> np.ndarray:
+def llse(mean, K, S, y):
     return mean + (y - mean) @ np.linalg.solve(K + S, K)
 
 
@@ -47,9 +44,7 @@ def test_two_leaves_by_hand():
     np.testing.assert_allclose(found[:, 0], np.tanh(y[:, 1] / 4) * np.sqrt(2 / np.pi), atol=1e-5)
 
 
-def by_brute_force(
-    tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray
-) -> np.ndarray:
+def by_brute_force(tree, mean, K, S, y):
     moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree)
     leaves = moments.leaves(mean, K)
     half = 60 if len(mean) == 2 else 30
@@ -113,14 +108,13 @@ def test_without_noise_the_copy_is_the_record_and_with_nothing_else_the_tree_is_
 ROWS, V = 4_000, 0.25
 
 
-def stepped(rows: int = ROWS, variance: float = V) -> np.ndarray:
+def stepped(rows=ROWS, variance=V):
     """X1 normal."""
-    rng = np.random.default_rng(5)
-    x1, x3, e = rng.normal(size=(3, rows))
+    x1, x3, e = np.random.default_rng(5).normal(size=(3, rows))
     return np.column_stack([x1, np.where(x1 > 0.3, 2.0, -1.0) + np.sqrt(variance) * e, x3])
 
 
-def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
+def audited(X, knowledge):
     return auditor.run({
         "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},
         "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", "tree-estimate"], "knowledge": knowledge,

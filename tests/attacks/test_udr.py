@@ -11,19 +11,19 @@ from auditor_attacks._posterior import histogram_mean
 from auditor_attacks.udr import univariate_gain
 
 
-def table(n: int = 400, seed: int = 1, mean: float = 0.0) -> np.ndarray:
+def table(n=400, seed=1, mean=0.0):
     rng = np.random.default_rng(seed)
     mixing = np.array([[3.0, 0.0, 0.0], [2.0, 1.0, 0.0], [0.5, 0.5, 0.2]])
     return mean + rng.standard_normal((n, 3)) @ mixing.T
 
 
-def uncorrelated(n: int = 300, scales: tuple[float, ...] = (5.0, 1.0, 0.3)) -> np.ndarray:
+def uncorrelated(n=300, scales=(5.0, 1.0, 0.3)):
     centred = np.random.default_rng(2).standard_normal((n, len(scales)))
     centred -= centred.mean(axis=0)
     return np.linalg.qr(centred)[0] * np.sqrt(n) * np.array(scales) + 7.0
 
 
-def test_hand_value() -> None:
+def test_hand_value():
     X = np.array([0.0, 10.0])  # mean 5, variance 25
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 75.0}, seed=1)
     # gain 25/(25 + 75) = 1/4
@@ -33,7 +33,7 @@ def test_hand_value() -> None:
     assert estimate.theory == pytest.approx(25.0 * 75.0 / 100.0, rel=1e-12)
 
 
-def test_estimated_moments_are_those_of_a_naive_transcription() -> None:
+def test_estimated_moments_are_those_of_a_naive_transcription():
     X = table()
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 0.5}, seed=3)
     Y = release.copies[0]
@@ -47,7 +47,7 @@ def test_estimated_moments_are_those_of_a_naive_transcription() -> None:
     assert estimate.theory is None
 
 
-def test_equals_the_bayes_estimate_where_nothing_is_correlated() -> None:
+def test_equals_the_bayes_estimate_where_nothing_is_correlated():
     X = uncorrelated()
     noise = {"matrix": [[4.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.01]]}
     release = auditor.perturb(X, "independent", [0.5, 2.0], noise=noise, seed=4)
@@ -58,7 +58,7 @@ def test_equals_the_bayes_estimate_where_nothing_is_correlated() -> None:
         assert udr.theory == pytest.approx(bayes.theory, rel=1e-9)
 
 
-def test_limits() -> None:
+def test_limits():
     X = table()
     quiet = auditor.perturb(X, "independent", [1.0], noise={"variance": 1e-12}, seed=6)
     np.testing.assert_allclose(auditor.attack("udr", quiet).values, quiet.copies[0], atol=1e-9)
@@ -71,12 +71,12 @@ def test_limits() -> None:
     )
 
 
-def two_clusters() -> Histogram:
+def two_clusters():
     """The survey's example (liu2008, section 3.6)."""
     return Histogram(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0.5, 0.0, 0.5]))
 
 
-def test_hand_values_under_uniform_noise() -> None:
+def test_hand_values_under_uniform_noise():
     """Noise on [−1, 1]."""
     noise = Overlap(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1))
     y = np.array([[1.0], [0.5], [-0.5], [1.5], [5.25], [6.5]])
@@ -85,7 +85,7 @@ def test_hand_values_under_uniform_noise() -> None:
 
 
 @pytest.mark.parametrize("method", ["em", "iteration"])
-def test_uniform_noise_leaves_the_error_worked_out_by_hand(method: str) -> None:
+def test_uniform_noise_leaves_the_error_worked_out_by_hand(method):
     """Two clusters of width 1 and noise on [−1, 1]."""
     rng = np.random.default_rng(13)
     X = (rng.random((20_000, 1)) + 5.0 * (rng.random((20_000, 1)) < 0.5)).astype(float)

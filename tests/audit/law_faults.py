@@ -20,7 +20,6 @@ from auditor.base.types import Array
 from auditor.cli.trials import CaseTable
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
-from auditor.results.evidence import LawTest
 from auditor.schemes import divisible_noise as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
@@ -29,7 +28,7 @@ from tests import planted_cases
 Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Sequence[Array]]
 
 
-def increment(rng: Any, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+def increment(rng, low, high, shape):
     """Return Laplace increments of all columns, shape (rows, N)."""
     variances = zip(low.tolist(), high.tolist(), strict=True)
     return np.column_stack(
@@ -37,14 +36,14 @@ def increment(rng: Any, low: Array, high: Array, shape: tuple[int, ...]) -> Arra
     )
 
 
-def table(kind: str, rows: int, seed: int = 14) -> Array:
+def table(kind, rows, seed=14):
     """Return a table of one kind."""
     rng = np.random.default_rng(seed)
     base = rng.normal(size=(rows, 3)) @ np.array(
         [[1.0, 0.5, -0.3], [0.0, 0.8, 0.4], [0.0, 0.0, 0.6]]
     )
     skewed = np.exp(base)
-    kinds: dict[str, Callable[[], Array]] = {
+    kinds = {
         "skewed": lambda: skewed, "one": lambda: skewed[:, :1], "heavy": lambda: rng.standard_t(2.1, (rows, 3)), "far": lambda: base + 1e7,
         "sorted": lambda: skewed[skewed[:, 0].argsort()], "rounded": lambda: np.round(skewed, 1), "whole": lambda: np.rint(10.0 * skewed),
         "counts": lambda: rng.poisson(3.0, (rows, 2)).astype(float), "totals": lambda: np.column_stack([base, base.sum(axis=1)]),
@@ -65,7 +64,7 @@ class Drawn:
     copies: Sequence[Array] = field(repr=False)
 
 
-def drawn(X: Array, scheme: Any, levels: Sequence[float], seed: int) -> Drawn:
+def drawn(X, scheme, levels, seed):
     """Return the honest release of a table by a scheme."""
     data = as_table(X)
     moments, key = table_moments(data), Key(seed, scheme.name)
@@ -80,7 +79,7 @@ def drawn(X: Array, scheme: Any, levels: Sequence[float], seed: int) -> Drawn:
     )
 
 
-def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> list[LawTest]:
+def law_tests_of(drawn, change=None, seed=0):
     """Return the tests of a release whose copies are changed."""
     release, law, copies = drawn.release, drawn.law, drawn.copies
     if change is not None:
@@ -298,7 +297,7 @@ class Fault:
     kind: str = "skewed"
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def tests(self, rows: int, seed: int) -> list[LawTest]:
+    def tests(self, rows, seed):
         """Return the tests of one release."""
         scheme = (
             CASES[self.scheme] if self.change is None else registry.get("scheme", self.scheme)
@@ -311,7 +310,7 @@ class Fault:
         return law_tests_of(drawn(X, scheme, self.levels, seed), self.change, seed)
 
 
-def case_table(case: str, rows: int, seed: int) -> Array:
+def case_table(case, rows, seed):
     return (
         CaseTable(records=CASES[case].records)
         .frame(rows, np.random.default_rng(seed))
@@ -320,12 +319,12 @@ def case_table(case: str, rows: int, seed: int) -> Array:
     )
 
 
-def _faults() -> dict[str, Fault]:
+def _faults():
     nested = partial(Fault, scheme="corner-wave", levels=(0.25, 0.5), kind="one")
     single = partial(Fault, scheme="independent", levels=(0.5, 1.0), kind="one")
     laplace = partial(Fault, scheme="laplace-multilevel", levels=(0.5, 1.0))
     coded = partial(Fault, scheme="corner-wave", levels=(0.3, 0.6, 0.9), kind="case")
-    shared: dict[str, Change] = {
+    shared = {
         "unperturbed rows": planted(planted_cases.UnperturbedRows), "a period": planted(planted_cases.PeriodicGenerator),
         "shared rows": planted(planted_cases.SharedRows), "sizes together": planted(planted_cases.SizesTogether),
         "bounded": as_innovations(lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape)),
@@ -333,7 +332,7 @@ def _faults() -> dict[str, Fault]:
     }  # fmt: skip
     again = second_from_first(lambda first, z, x, rng: np.roll(first, -1000, axis=0))
     backwards = second_from_first(lambda first, z, x, rng: -first[::-1])
-    every: dict[str, Fault] = {name: Fault(change) for name, change in shared.items()}
+    every = {name: Fault(change) for name, change in shared.items()}
     every |= {f"{name}, nested copies": nested(change) for name, change in shared.items()}
     every |= {
         "the next record": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), -1, axis=0)), 0)),
@@ -393,7 +392,7 @@ def _faults() -> dict[str, Fault]:
                 lambda x, copies, law, rng: [copy + 0.5 * (np.arange(len(x)) % 100 == 0)[:, None] for copy in copies]),
             f"{scheme}: unperturbed rows": whole(bare(one_in(0.1))),
         }  # fmt: skip
-    codes: dict[str, Callable[[Array, Array], None]] = {
+    codes = {
         "2nd decimal": noise_in(100.0), "3rd decimal": noise_in(1000.0), "6th decimal": noise_in(1e6), "sevenths": noise_in(7000.0),
         "thirds": noise_in(1000 / 3), "pi": noise_in(1000 * math.pi), "record, 3rd decimal": record_in(1000.0),
         "record, 6th decimal": record_in(1e6), "record, sevenths": record_in(700.0), "a sum": in_a_sum, "another attribute": of_the_other_attribute,
@@ -411,82 +410,82 @@ CASES = {case.name: case for case in planted_cases.all_cases()}
 FAULTS = _faults()
 
 
-def invented() -> dict[str, Fault]:
+def invented():
     """Return faults that were invented when the tests were finished."""
 
-    def by_two_rows_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def by_two_rows_before(z, x, rng):
         sign = np.sign(np.roll(z, 1, axis=0) * np.roll(z, 2, axis=0))
         return np.where(rng.random(z.shape) < 0.3, np.abs(z) * sign, z)
 
-    def by_week(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def by_week(z, x, rng):
         return z * (1.0 + 0.15 * np.sin(2.0 * np.pi * np.arange(len(z)) / 168.0))[:, None]
 
-    def drifting(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def drifting(z, x, rng):
         return z + 0.12 * z.std(axis=0) * np.sin(3.0 * np.pi * np.arange(len(z)) / len(z))[:, None]
 
-    def every_fiftieth(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def every_fiftieth(z, x, rng):
         rows = np.arange(len(z))
         return z[np.where(rows % 50 == 49, rows - 49, rows)]
 
-    def winsorised(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def winsorised(z, x, rng):
         return np.clip(z, -2.5 * z.std(axis=0), 2.5 * z.std(axis=0))
 
-    def in_eighths(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def in_eighths(z, x, rng):
         step = z.std(axis=0) / 8.0
         return np.rint(z / step) * step
 
-    def inwards(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def inwards(z, x, rng):
         far = x > np.quantile(x, 0.95, axis=0)
         return np.where(far & (rng.random(z.shape) < 0.5), -np.abs(z), z)
 
-    def mirrored(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def mirrored(z, x, rng):
         pairs = rng.random((len(z), 1)) < 0.1
         pairs[len(z) // 2 :] = pairs[: len(z) - len(z) // 2][::-1]
         return np.where(pairs & (np.arange(len(z)) >= len(z) // 2)[:, None], -z[::-1], z)
 
-    def by_tenths(g: Array, x: Array, rng: np.random.Generator) -> Array:
+    def by_tenths(g, x, rng):
         number = np.floor(scores(x, rng) * 10.0)
         return np.sin(12.9898 * number + 78.233 * number**2) * math.sqrt(2.0)
 
-    def crossed(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def crossed(first, z, x, rng):
         return math.sqrt(1.0 - 0.15**2) * z + 0.15 * first[:, ::-1] * (
             z.std(axis=0) / first[:, ::-1].std(axis=0)
         )
 
-    def one_radius(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def one_radius(z, x, rng):
         radius = np.sqrt(2.0 * rng.exponential(size=(len(z), 1)))
         return z.std(axis=0) * radius * np.cos(rng.uniform(0.0, 2.0 * math.pi, z.shape))
 
-    def latin(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def latin(z, x, rng):
         strata = rng.permuted(np.tile(np.arange(len(z))[:, None], z.shape[1]), axis=0)
         return z.std(axis=0) * ndtri((strata + rng.random(z.shape)) / len(z))
 
-    def odd_hundredths(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def odd_hundredths(z, x, rng):
         odd = np.floor(ndtr(scores(x, rng)) * 100.0) % 2 == 1
         return z * np.sqrt(np.where(odd, 1.3, 0.7))
 
-    def swapped(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def swapped(first, z, x, rng):
         other = -first[:, ::-1] * z.std(axis=0) / first[:, ::-1].std(axis=0)
         return np.where(rng.random((len(z), 1)) < 0.05, other, z)
 
-    def next_in_order(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def next_in_order(z, x, rng):
         order = x[:, 1].argsort()
         found = np.empty_like(z)
         found[order] = math.sqrt(1.0 - 0.15**2) * z[order] + 0.15 * np.roll(z[order], 1, axis=0)
         return found
 
-    def quiet_far_out(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def quiet_far_out(z, x, rng):
         return np.where(x > np.quantile(x, 0.99, axis=0), 0.5, 1.0) * z
 
-    def a_batch_again(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def a_batch_again(z, x, rng):
         again = z.copy()
         again[40:60] = z[20:40]
         return again
 
-    def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def skewed(rng, shape):
         return (rng.gamma(44.0, size=shape) - 44.0) / math.sqrt(44.0)  # skewness 0.3
 
-    changes: dict[str, Change] = {
+    changes = {
         "a sign by the two rows before, three in ten": of_noise(by_two_rows_before, 0),
         "15 % louder by week": of_noise(by_week), "12 % of a slow wave": of_noise(drifting, 0),
         "every fiftieth row from the row 49 before": of_noise(every_fiftieth),
@@ -511,7 +510,7 @@ def invented() -> dict[str, Fault]:
 # -- honest releases
 # -----------------------------------------------------------------------------------------------------
 
-HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
+HONEST = [
     ("independent", [0.25, 1.0], {}), ("independent", [0.25, 0.5], {"distribution": "uniform"}),
     ("independent", [0.5, 0.5], {"distribution": "uniform", "noise": "data"}), ("correlated", [0.3, 0.3, 2.0], {}),
     ("linearly-dependent", [0.25, 1.0, 0.5], {}), ("corner-wave", [0.25, 1.0, 0.5], {}), ("corner-wave", [0.5], {}),
@@ -525,22 +524,14 @@ HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("skellam", [0.5, 1.0], {}), ("skellam-multilevel", [0.5, 0.25, 1.0], {}),
 ]  # fmt: skip
 KINDS = "skewed one heavy far sorted rounded whole counts totals wide constant duplicate heaped series".split()
-GRIDS: dict[str, Callable[[Array], Array]] = {
+GRIDS = {
     "none": lambda y: y, "2 decimals": lambda y: np.round(y, 2), "1 decimal": lambda y: np.round(y, 1),
     "single precision": lambda y: y.astype(np.float32).astype(np.float64), "parts of 3,000": lambda y: np.round(3000 * y) / 3000,
     "five digits": lambda y: np.round(y / (ten := 10.0 ** np.floor(np.log10(np.abs(y) + 1e-300))), 4) * ten,
 }  # fmt: skip
 
 
-def honest(
-    scheme: str,
-    levels: Sequence[float],
-    parameters: Mapping[str, Any],
-    kind: str,
-    rows: int,
-    seed: int,
-    grid: str = "none",
-) -> list[LawTest]:
+def honest(scheme, levels, parameters, kind, rows, seed, grid="none"):
     """Return the tests of an honest release with copies on a grid."""
     plugin = registry.get("scheme", scheme)(**parameters)
     X = table(kind, rows, seed)

@@ -25,8 +25,7 @@ def random_maps(rng, coalitions, N, M):
 )
 @pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave"])
 def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
-    rng = np.random.default_rng(1)
-    X = rng.lognormal(size=(150, 2)) @ np.array([[1.0, 0.5], [0.0, 30.0]])
+    X = np.random.default_rng(1).lognormal(size=(150, 2)) @ np.array([[1.0, 0.5], [0.0, 30.0]])
     levels = [0.5, 0.3, 1.0]
     scenario = {
         "schema": 1, "title": "t", "seed": 9,
@@ -93,8 +92,7 @@ def test_closed_forms_agree_with_brute_force(name):
     found = draw_squared_errors(X, maps, law, draws, rng)
     each, total = np.split(theory.variance(), [2], axis=1)
     total = 4 * total[:, 0]  # of the sum, not of the mean
-    swapped = Maps(maps.weights[::-1], maps.offsets[::-1], True)
-    cross = crossed(maps, swapped, K_X, law, len(X))
+    cross = crossed(maps, Maps(maps.weights[::-1], maps.offsets[::-1], True), K_X, law, len(X))
     cross_each, cross_total = spread(cross.passed, cross.lost, len(X))
     expected, measured = [], []
     for b in range(2):
@@ -165,5 +163,4 @@ def test_a_safe_attribute_is_not_taken_for_rebuilt_in_units_far_apart(tmp_path, 
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(3).normal(size=(500, 2)) * [1e8, 1.0]
     for scheme in ("corner-wave", "independent"):
-        found = audited(X, [0.25, 1.0], scheme)
-        assert (found.value > 0.9).all()
+        assert (audited(X, [0.25, 1.0], scheme).value > 0.9).all()

@@ -1,13 +1,17 @@
-"""Shares, quantiles, intervals and entropies against definitions."""
+"""Measures of exposure: closeness, hits, groups and utility."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import auditor
+from auditor.adversary.attack import Reconstruction
+from auditor.adversary.knowledge import KnownSample
+from auditor.adversary.view import UnpairedRecords
+from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
+from auditor.audit.measures.record_disclosure import WholeRecords
 from auditor.audit.numeric.error_tally import (
     FEWEST_IN_BIN,
     Tally,
@@ -15,8 +19,15 @@ from auditor.audit.numeric.error_tally import (
     reportable,
     spread_shares,
 )
+from auditor.audit.numeric.moment_pass import RowSelection
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base.errors import ScenarioError
+from auditor.data.microdata import as_table
+from auditor.runs.run_scenario import run_scenario
+from auditor.scenario.read import read_scenario
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor.schemes.base.scheme import table_moments
+from tests.audited import audited_files
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -142,13 +153,157 @@ def test_information_on_a_lattice_is_the_sum_over_its_points(distribution, std):
 
 @pytest.mark.parametrize(("rows", "bins"), [(12, 40), (300, 400), (300, 40), (3, 40)])
 def test_no_bin_of_a_spread_tells_of_fewer_than_ten_records(rows, bins):
-    rng = np.random.default_rng(rows)
-    errors = np.abs(rng.standard_t(3, size=(rows, 2, 3)))
+    errors = np.abs(np.random.default_rng(rows).standard_t(3, size=(rows, 2, 3)))
     tally = Tally(np.ones(3), bins=bins)
     tally.add(errors.copy(), np.zeros((rows, 3)))
     shares = spread_shares(tally.sums["counts"], rows)
     assert np.allclose(shares.sum(axis=-1), 1.0)
     for share in shares.reshape(-1, bins + 1):
-        starts = np.flatnonzero(np.diff(share, prepend=-1.0))
-        held = np.add.reduceat(share, starts) * rows
+        held = np.add.reduceat(share, np.flatnonzero(np.diff(share, prepend=-1.0))) * rows
         assert (held[held > 1e-9] > min(rows, FEWEST_IN_BIN) - 1e-9).all()
+
+
+RNG = np.random.default_rng(2**41 + 5)
+START = RNG.bit_generator.state
+N = 4_000
+
+
+def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse")):
+    data = {} if tolerance is None else {"tolerance": tolerance}
+    expect = [{"exposure": exposure}]
+    return audited_files(tmp_path, table, copies, data, attacks=list(attacks), expect=expect)
+
+
+def figures(result, attack, metric):
+    frame = result.frame()
+    rows = frame[(frame.attack == attack) & (frame.metric == metric) & (frame.status == "ok")]
+    return rows.set_index("attribute")
+
+
+def naive(x, estimate, tolerance):
+    guesses = np.unique(np.concatenate([x - tolerance, x, x + tolerance]))
+    best = max(np.mean(np.abs(x - guess) <= tolerance) for guess in guesses)
+    return np.mean(np.abs(estimate - x) <= tolerance) - best
+
+
+def test_constant_guesses_agree_with_a_search_over_all_of_them():
+    for x in (RNG.lognormal(size=60), RNG.integers(0, 9, 61).astype(float)):
+        reach = np.abs(RNG.normal(size=x.size)) + 0.1
+        candidates = np.concatenate([x - reach, x + reach])
+        shares = [np.mean(np.abs(x - guess) <= reach + 1e-12) for guess in candidates]
+        assert best_constant_share(x, reach) == pytest.approx(max(shares))
+        middles = (x[:, None] + x[None, :]).ravel() / 2
+        half = int(np.ceil(x.size / 2)) - 1
+        medians = [np.sort(np.abs(x - guess))[half] for guess in middles]
+        assert least_median_error(x) == pytest.approx(min(medians))
+
+
+def test_figures_of_the_copy_itself_are_the_naive_ones(tmp_path):
+    table = pd.DataFrame({"pay": RNG.lognormal(3, 1, N), "age": RNG.uniform(20, 60, N)})
+    table["size"] = RNG.lognormal(size=N)
+    copy = table + RNG.normal(size=table.shape) * [5.0, 3.0, 0.2]
+    tolerance = {"pay": 2.0, "age": {"relative": 0.05}}
+    result = audit(table, [copy], tmp_path, {"close": {"at-most": 0.9}}, tolerance)
+    close, ratio = (figures(result, "ndr", metric) for metric in ("close", "median_error_ratio"))
+    x, y = table["pay"].to_numpy(), copy["pay"].to_numpy()
+    assert close.value["pay"] == pytest.approx(naive(x, y, 2.0), abs=2e-3)
+    x, y = table["size"].to_numpy(), copy["size"].to_numpy()
+    tenth = 0.1 * np.subtract(*np.quantile(x, [0.75, 0.25]))
+    assert close.value["size"] == pytest.approx(naive(x, y, tenth), abs=2e-3)
+    x, y = table["age"].to_numpy(), copy["age"].to_numpy()
+    assert close.value["age"] == pytest.approx(naive(x, y, 0.05 * x), abs=2e-3)
+    expected = np.median(np.abs(y - x)) / least_median_error(x)
+    assert ratio.value["age"] == pytest.approx(expected, rel=0.01)
+    for frame in (close, ratio):
+        assert (frame.ci_low < frame.value).all()
+        assert (frame.value < frame.ci_high).all()
+
+
+def test_honest_noise_on_a_skewed_table_holds(tmp_path):
+    table = pd.DataFrame({"income": RNG.lognormal(9, 0.6, N), "hours": RNG.uniform(0, 60, N)})
+    copy = table + RNG.normal(size=table.shape) * (2 * table.std().to_numpy())
+    exposure = {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}
+    result = audit(table, [copy], tmp_path, exposure, attacks=["ndr", "llse", "mixture-estimate"])
+    assert [record.status for record in result.expectations] == ["holds"]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "expected"),
+    [({"pay": 0}, "greater than 0"), ({"pai": 1.0}, "pay"), (3, "must be a mapping")],
+)
+def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expected):
+    pd.DataFrame({"pay": RNG.normal(size=50)}).to_csv(tmp_path / "table.csv", index=False)
+    asked = {
+        "schema": 1,
+        "title": "tolerance",
+        "data": {"source": str(tmp_path / "table.csv"), "columns": ["pay"], "tolerance": tolerance},
+        "schemes": [{"name": "independent", "levels": [1.0]}],
+        "attacks": ["ndr"],
+    }
+    with pytest.raises(auditor.AuditorError, match=expected) as raised:
+        auditor.run(asked)
+    assert "tolerance" in str(raised.value)
+
+
+BASE = {
+    "seed": 3, "data": {"source": "components", "shapes": ["exponential", "uniform"], "attributes": 5, "mean": 1, "rows": 300},
+    "coalitions": ["all"], "replicates": 5,
+}  # fmt: skip
+
+
+def measured(document):
+    return run_scenario(read_scenario(BASE | document)).measurements
+
+
+def test_success_is_the_exact_chance_and_the_most_exposed_record_is_told_by_its_chance_alone():
+    """200 guesses × 5 replicates; four standard errors."""
+    records = measured({
+        "schemes": ["rotation"], "knowledge": [{"known-records": 2}, {"known-records": 4}],
+        "attacks": [{"name": "known-io-rotation", "guesses": 200}], "measures": [{"records-within": {"tolerance": 0.5}}],
+    })  # fmt: skip
+    for knowledge in ("known-records(2)", "known-records(4)"):
+        for metric in ("records_within", "most_exposed"):
+            cell = [r for r in records if r.metric == metric and r.knowledge == knowledge]
+            gap = np.array([r.value - r.theory for r in cell])
+            assert abs(gap.mean()) < 4 * max(gap.std(ddof=1) / np.sqrt(5), 0.5 / np.sqrt(1000))
+
+
+def view_of(knowledge):
+    table = as_table(np.random.default_rng(0).standard_normal((50, 3)))
+    copy = table.values + 100.0
+    copies = ReleasedCopies(
+        table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])])
+    )
+    rows = RowSelection(table, [knowledge], 0, 1)
+    return table, rows, Gathered(copies, rows).view(knowledge)
+
+
+def test_a_known_sample_is_held_back_from_the_copies():
+    table, rows, view = view_of(KnownSample(20))
+    seen = np.concatenate(
+        [x for _, x, _ in rows.seen(KnownSample(20), lambda: iter([(0, table.values, [])]))()]
+    )
+    assert len(seen) == view.released.count == 30
+    assert not {tuple(row) for row in seen} & {
+        tuple(row) for row in view.need(UnpairedRecords).original
+    }
+    assert len(table.values) == 50
+
+
+def test_whole_records_by_hand():
+    class Fixed(Reconstruction):
+        def guesses(self, copies):
+            yield copies[0]
+            yield copies[0] + 10
+
+        def chances(self, copies, tolerance):
+            return np.array([0.25, 0.5])
+
+    counted = WholeRecords(0.1)
+    x = np.array([[3.0, 4.0], [0.0, 1.0]])
+    # it guesses, so its estimate is but one of these
+    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x + 10, x)
+    # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
+    assert counted.share[0] == 0.25
+    assert counted.chance == 0.75
+    assert counted.exposed[2] == 0.5

@@ -118,8 +118,7 @@ def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
     )
     copy = table[["pay", "age"]] + noise
     copy.to_csv(tmp_path / "copy.csv", index=False)
-    result = auditor.run(asked | {"attacks": ["ndr"]})
-    frame = result.frame()
+    frame = auditor.run(asked | {"attacks": ["ndr"]}).frame()
     row = frame[(frame.metric == "unit_error") & (frame.attack == "ndr")].set_index("attribute")
     x, w = table["pay"].to_numpy(), 1 / (sizes[unit] * len(sizes))
     variance = w @ (x - w @ x) ** 2
@@ -180,8 +179,7 @@ def released_per_unit(folder, members, names, per_unit=True, expect=(), **data):
     table["answer"], table["age"] = np.array(list("abc"))[unit % 3], rng.integers(0, 90, 1_200)
     schemes = [{"name": name, "levels": [0.4, 0.2], "per-unit": per_unit} for name in names]
     data = {"unit": "hid"} | data
-    asked = scenario(folder, table, schemes, expect, **data)
-    return auditor.run(asked)
+    return auditor.run(scenario(folder, table, schemes, expect, **data))
 
 
 KINDS = [

@@ -99,8 +99,7 @@ def test_two_one_sided_tests_by_hand(difference, error, status):
 
 
 def test_equivalence_is_claimed_wrongly_five_times_in_a_hundred_at_most():
-    rng = np.random.default_rng(0)
-    draws = 0.1 + rng.normal(size=(4000, 10)) * 0.1
+    draws = 0.1 + np.random.default_rng(0).normal(size=(4000, 10)) * 0.1
     claims = [
         judge_differences([(d.mean(), d.std(ddof=1) / np.sqrt(10), 9.0)], ["1"], 0.1, "m").status
         == "holds"

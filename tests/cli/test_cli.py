@@ -151,8 +151,7 @@ def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(
 def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
     status, out, _ = auditor("run", "holds.yaml", "--format", form)
     assert status == 0
-    again = auditor("report", "audit/holds", "--format", form)
-    assert again[:2] == (0, out)
+    assert auditor("report", "audit/holds", "--format", form)[:2] == (0, out)
     if form == "json":
         assert json.loads(out)["schema_version"] == 1
     elif form == "junit":

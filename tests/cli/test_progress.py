@@ -70,8 +70,8 @@ def test_python_shows_progress_where_somebody_waits(monkeypatch):
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.slow_after_first
-def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
-    events: list[Progress] = []
+def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers):
+    events = []
     run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)
     first, events = events[0].so_far, [one for one in events if one.so_far is None]
     assert first is not None  # every release was looked at before the first task

@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.base.errors import AuditorWarning, DataError

@@ -98,8 +98,7 @@ def same(large, held):
 def test_moments_are_those_of_two_passes(written, small):
     """Offset 10⁷, trending: raw squares would lose nine digits."""
     frame = columns()
-    table = load(written("groups.parquet"))
-    mean, covariance = table.moments()
+    mean, covariance = load(written("groups.parquet")).moments()
     x = frame.to_numpy(np.longdouble)
     exact = x.mean(axis=0)
     assert (np.abs(mean - exact) <= 1e-14 * x.std(axis=0) + 2.3e-16 * np.abs(exact)).all()

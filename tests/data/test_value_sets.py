@@ -66,8 +66,7 @@ def test_generalised_copies_are_audited_without_a_law(columns, tmp_path, monkeyp
 
 def test_an_honest_partner_and_a_typing_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    table = original(1_000)
-    table.to_csv("t.csv", index=False)
+    original(1_000).to_csv("t.csv", index=False)
     pd.DataFrame({"age": ["*"] * 999 + ["[20, 80["], "zip": "*"}).to_csv("blind.csv", index=False)
     pd.DataFrame({"zip": ["91***"] * 1_000}).to_csv("wrong.csv", index=False)
     data = {"source": "t.csv", "columns": ["age"], "categorical": ["zip"]}

@@ -1,27 +1,24 @@
 """The expectation `above-bound`."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import auditor
 from auditor.expectations.above_bound import AboveBound
-from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Moments, Step, View
+from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Step
 from auditor.registry import lent
 from auditor.results.evidence import Evidence, ReleaseEvidence
-from auditor.results.records import Measurement
 from tests.audited import record
 
 ROWS = 5000  # √(2/n) is 2 %
 
 
-def floor(value: float, **changes: Any) -> Measurement:
+def floor(value, **changes):
     release = {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
     return record(value, None, **(release | changes))
 
 
-def judged(*records: Measurement, **parameters: Any) -> Any:
+def judged(*records, **parameters):
     expectation = AboveBound(AboveBound.Parameters(**parameters))
     return expectation.judge(
         Evidence(records, [ReleaseEvidence({}, "s", "corner-wave", 2, 1, ROWS)])
@@ -40,11 +37,11 @@ def judged(*records: Measurement, **parameters: Any) -> Any:
         (1.20, 0.2, "holds"),  # but far above the bound
     ],
 )
-def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, status: str) -> None:
+def test_an_error_beside_what_no_attack_can_leave(value, error, status):
     assert judged(record(value, error), floor(0.5)).status == status
 
 
-def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
+def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave():
     found = judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5))
     assert found.why == "no selected cell has a bound"
 
@@ -53,9 +50,7 @@ def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_th
     ("low", "high", "status"),
     [(0.4, 0.6, "holds"), (0.5, 0.5, "holds"), (0.501, 0.6, "fails"), (0.4, 0.499, "fails")],
 )
-def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(
-    low: float, high: float, status: str
-) -> None:
+def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(low, high, status):
     own = {"attack": "llse", "knowledge": "perfect"}
     bounds = [floor(low, **own), floor(high, metric="error_ceiling", **own)]
     assert judged(record(0.5, 0.2), *bounds).status == status
@@ -70,19 +65,17 @@ class Stated(AdditiveScheme):
     quiet = 1.0
     mirrored = False
 
-    def level_covariance(self, levels: Any) -> Any:
+    def level_covariance(self, levels):
         return np.diag(np.asarray(levels, dtype=float))
 
-    def plan(self, levels: Any, existing: int = 0) -> Any:
+    def plan(self, levels, existing=0):
         return [
             Step(copy, ((0, 1.0),), ((1 if self.mirrored else copy, (-1.0) ** copy * float(np.sqrt(self.quiet * level))),))
             for copy, level in enumerate(levels, start=1) if copy > existing
         ]  # fmt: skip
 
 
-def verdict(
-    scheme: type[AdditiveScheme], attack: type[LinearAttack] | None = None, **more: Any
-) -> Any:
+def verdict(scheme, attack=None, **more):
     scenario = {
         "seed": 9, "data": {"source": "gaussian", "rows": 2000, "covariance": [[4.0, 1.0], [1.0, 1.0]]},
         "schemes": [{"name": scheme.name, "levels": [0.5, 0.6]}], "measures": ["error-bounds"], "coalitions": ["singles", "all"],
@@ -92,12 +85,12 @@ def verdict(
         return auditor.run(scenario | more).expectations[0]
 
 
-def test_copies_that_are_what_they_are_said_to_be_are_acquitted() -> None:
+def test_copies_that_are_what_they_are_said_to_be_are_acquitted():
     assert verdict(Stated).status == "holds"
 
 
 @pytest.mark.parametrize("leak", [{"quiet": 0.8}, {"mirrored": True}])
-def test_less_noise_than_stated_and_noise_that_cancels_are_found(leak: dict[str, Any]) -> None:
+def test_less_noise_than_stated_and_noise_that_cancels_are_found(leak):
     found = verdict(type("Leaky", (Stated,), {"__doc__": Stated.__doc__, **leak}))
     assert found.status == "fails"
     assert "mirrored" not in leak or "copies 1, 2" in found.why, found.why
@@ -108,22 +101,22 @@ class Boasting(LinearAttack):
 
     name = "boasting"
 
-    def affine(self, view: View) -> Affine:
+    def affine(self, view):
         """Return the first copy."""
         return Affine(np.eye(view.width, view.width * len(view.copies)), np.zeros(view.width))
 
-    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float]:
+    def error_bounds(self, view, joint):
         """Return a promise of no error at all."""
         return 0.0, 1e-6
 
 
-def test_a_theorem_that_is_none_is_found() -> None:
+def test_a_theorem_that_is_none_is_found():
     found = verdict(Stated, Boasting)
     assert found.status == "fails"
     assert "a theorem says at most" in found.why
 
 
-def test_where_nothing_is_known_it_is_undecided_and_it_asks_for_its_measure() -> None:
+def test_where_nothing_is_known_it_is_undecided_and_it_asks_for_its_measure():
     assert verdict(Stated, data={"source": "iris"}, attacks=["llse"]).status == "undecided"
     with pytest.raises(auditor.ScenarioError, match="error-bounds"):
         verdict(Stated, measures=[])

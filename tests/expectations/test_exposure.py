@@ -1,7 +1,5 @@
 """The expectation `exposure`."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,16 +7,15 @@ import auditor
 from auditor import registry
 from auditor.base.errors import ScenarioError
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement
 from tests import audited
 
 
-def record(attribute: str, value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
+def record(attribute, value, error=0.01, **changes):
     bar = "closed-form" if error is not None else "replicates-needed"
     return audited.record(value, error, **({"attribute": attribute, "error_bar": bar} | changes))
 
 
-def judge(records: list[Measurement], **parameters: Any) -> Any:
+def judge(records, **parameters):
     plugin = registry.get("expectation", "exposure")
     return plugin(
         plugin.Parameters.model_validate({"unknown": {"at-least": 0.5}} | parameters)
@@ -28,9 +25,7 @@ def judge(records: list[Measurement], **parameters: Any) -> Any:
 @pytest.mark.parametrize(("age", "error", "status"), [
     (0.7, 0.01, "holds"), (0.3, 0.01, "fails"), (0.52, 0.05, "undecided"), (0.7, None, "undecided"),
 ])  # fmt: skip
-def test_the_worst_attribute_decides_and_not_their_mean(
-    age: float, error: float | None, status: str
-) -> None:
+def test_the_worst_attribute_decides_and_not_their_mean(age, error, status):
     found = judge([record("*", 0.9), record("salary", 0.95), record("age", age, error)])
     assert found.status == status
     assert (
@@ -41,9 +36,7 @@ def test_the_worst_attribute_decides_and_not_their_mean(
 @pytest.mark.parametrize(
     ("usual", "status"), [(1.2, "holds"), (0.7, "holds"), (0.48, "undecided"), (0.3, "undecided")]
 )
-def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(
-    usual: float, status: str
-) -> None:
+def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(usual, status):
     values = [usual + 0.001 * k for k in range(9)] + [2600.0]
     error = float(np.std(values, ddof=1))
     drawn = [
@@ -54,7 +47,7 @@ def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(
     assert judge(drawn, unknown={"at-most": 0.5}).status != "holds"
 
 
-def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:
+def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most():
     others = [record("age", 0.8), record("age", 0.8, coalition=(1, 2))]
     others.append(record("age", 0.2, attack="ica", coalition=(1, 2)))
     found = judge(others)
@@ -65,13 +58,13 @@ def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_mos
     assert judge(others, coalition=[1]).status == "holds"
 
 
-def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged() -> None:
+def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged():
     told = {"knowledge": "known-attributes(age)"}
     assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.9, **told)]).status == "holds"
     assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.1, **told)]).status == "fails"
 
 
-def scenario(level: float, expect: Any) -> dict[str, Any]:
+def scenario(level, expect):
     values = np.random.default_rng(1).exponential(size=(400, 2)) * [1.0, 1000.0]
     return {
         "data": {"source": "inline", "values": {"x": values[:, 0].tolist(), "y": values[:, 1].tolist()}}, "attacks": ["ndr", "llse"],
@@ -79,7 +72,7 @@ def scenario(level: float, expect: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
+def test_theory_refutes_it_in_a_real_audit_and_bears_it_out():
     """Llse leaves level/(1 + level) of every attribute."""
     bound = {"exposure": {"unknown": {"at-least": 0.5}}}
     for level, status in ((2.0, "holds"), (0.25, "fails")):
@@ -90,12 +83,12 @@ def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
     ({"atleast": 0.5}, "did you mean 'at-least'"), ({}, "needs a bound"), ({"at-least": -1}, "must be at least 0"),
     ({"at-least": 0.5, "at-most": 0.1}, "lower bound above"), (0.5, "must be a mapping"),
 ])  # fmt: skip
-def test_bounds_that_are_none_are_refused(unknown: Any, message: str) -> None:
+def test_bounds_that_are_none_are_refused(unknown, message):
     with pytest.raises(ScenarioError, match=message):
         auditor.run(scenario(1.0, {"exposure": {"unknown": unknown}}))
 
 
-def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree() -> None:
+def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree():
     given = {"known-attributes": ["clump_thickness", "cell_size_uniformity"]}
     run = auditor.run({
         "data": {"source": "wisconsin", "missing": "drop", "columns": ["clump_thickness", "cell_size_uniformity", "mitoses"]},
@@ -107,9 +100,7 @@ def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree() -> None
 
 
 @pytest.mark.parametrize(("level", "status"), [(0.2, "holds"), (0.95, "fails")])
-def test_one_column_of_categories_is_judged_by_the_error_that_it_has(
-    level: float, status: str
-) -> None:
+def test_one_column_of_categories_is_judged_by_the_error_that_it_has(level, status):
     run = auditor.run({
         "data": {"source": "salary-like", "rows": 2_000}, "schemes": [{"name": "uniform", "levels": [level]}], "attacks": ["posterior"],
         "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],

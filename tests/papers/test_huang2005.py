@@ -1,22 +1,22 @@
-"""Huang, Du and Chen 2005: experiments 1 to 4 and section 8."""
+"""Statements of Huang et al. (2005)."""
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
 
 import auditor
+from auditor.adversary.single_copy import Histogram, estimated_covariance
 from auditor.audit.attempts import linear
 from auditor.base.errors import AuditorError
 from auditor.registry import get
-from auditor.results.model import AuditResult
-from auditor.results.records import Measurement
 from auditor.runs import result_parts
+from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 from auditor.schemes.base.scheme import table_moments
+from auditor_attacks._channel import Combined, Overlap, Product
+from auditor_attacks._posterior import histogram_mean, histogram_mode
 from tests.loading import load_table
 
 SWEPT = {
@@ -33,14 +33,14 @@ ESTIMATED = {"estimated": {"rows": ROWS}}
 
 
 @lru_cache(maxsize=8)
-def run(experiment: int, exact: bool = False) -> AuditResult:
+def run(experiment, exact=False):
     """Rows drawn from the law, known or estimated, or the closed forms."""
     name = f"huang2005-exp{experiment}{'-exact' if exact else ''}"
     known = {} if exact else {"knowledge": ["perfect", ESTIMATED]}
     return without_redraws(name, {"replicates": REPLICATES, "expect": [], **known})
 
 
-def without_redraws(name: str, overrides: dict[str, Any]) -> AuditResult:
+def without_redraws(name, overrides):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "REDRAWS", 2)  # the fewest that have a spread
         patch.setattr(
@@ -49,10 +49,8 @@ def without_redraws(name: str, overrides: dict[str, Any]) -> AuditResult:
         return auditor.run(name, overrides=overrides)
 
 
-def rmse(
-    experiment: int, attack: str, knowledge: str, exact: bool = False
-) -> dict[float, list[Measurement]]:
-    line: dict[float, list[Measurement]] = {}
+def rmse(experiment, attack, knowledge, exact=False):
+    line = {}
     for r in run(experiment, exact).measurements:
         if (
             (r.metric, r.attribute, r.attack) == ("rmse", "*", attack)
@@ -63,7 +61,7 @@ def rmse(
     return line
 
 
-def eigenvalues(experiment: int, x: float) -> np.ndarray:
+def eigenvalues(experiment, x):
     """ERRATA."""
     N = int(x) if experiment == 1 else 100
     p = {1: 5, 2: int(x), 3: 20, 4: 50}[experiment]
@@ -72,7 +70,7 @@ def eigenvalues(experiment: int, x: float) -> np.ndarray:
     return np.r_[np.full(p, large), np.full(N - p, small)]
 
 
-def noise_eigenvalues(experiment: int, x: float) -> np.ndarray:
+def noise_eigenvalues(experiment, x):
     lam = eigenvalues(experiment, x)
     if experiment < 4:
         return np.full(len(lam), VARIANCE)
@@ -82,18 +80,18 @@ def noise_eigenvalues(experiment: int, x: float) -> np.ndarray:
     )
 
 
-def principal(lam: np.ndarray) -> int:
+def principal(lam):
     """Footnote 1: the largest gap, ERRATA's gap to 0 included."""
     return int(np.argmax(lam - np.r_[lam[1:], 0.0])) + 1
 
 
-def pca_terms(lam: np.ndarray, r: np.ndarray) -> tuple[float, float]:
+def pca_terms(lam, r):
     p, m = principal(lam), len(lam)
     S, A = np.r_[r[:p], np.zeros(m - p)], np.r_[np.zeros(p), lam[p:]]
     return float((A + S).sum() / m), float((2 * S @ S + 4 * S @ A) / ROWS / m**2)
 
 
-def bayes_terms(lam: np.ndarray, r: np.ndarray) -> tuple[float, float]:
+def bayes_terms(lam, r):
     """Σ λσ²/(λ + σ²) over the directions; and Monte Carlo variance."""
     m, g = len(lam), lam / (lam + r)
     S, A = g**2 * r, (1 - g) ** 2 * lam
@@ -105,8 +103,8 @@ def bayes_terms(lam: np.ndarray, r: np.ndarray) -> tuple[float, float]:
     ("attack", "terms"), [("pca-filter", pca_terms), ("bayes-estimate", bayes_terms)]
 )
 def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(
-    experiment: int, attack: str, terms: Any
-) -> None:
+    experiment, attack, terms
+):
     points = rmse(experiment, attack, "perfect", exact=True)
     assert len(points) >= 7
     for x, replicates in points.items():
@@ -119,7 +117,7 @@ def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS[:3])
-def test_udr_is_its_closed_form_too(experiment: int) -> None:
+def test_udr_is_its_closed_form_too(experiment):
     # λ_jj vary with the eigenvectors: E is Jensen-bounded by the value at their mean, and close to
     # it
     for x, replicates in rmse(experiment, "udr", "perfect", exact=True).items():
@@ -132,7 +130,7 @@ def test_udr_is_its_closed_form_too(experiment: int) -> None:
 # Section 7.1: the estimated curves, against a transcription of the procedure
 
 
-def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[str, float]:
+def one_data_set(experiment, x, rng):
     lam, r = eigenvalues(experiment, x), noise_eigenvalues(experiment, x)
     n, m = ROWS, len(lam)
     Q = np.linalg.qr(rng.standard_normal((m, m)))[0]  # Gram-Schmidt
@@ -142,7 +140,7 @@ def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[st
     mu = Y.mean(axis=0)
     C_Y = (Y - mu).T @ (Y - mu) / n
 
-    def error(X_hat: np.ndarray) -> float:
+    def error(X_hat):
         return math.sqrt(np.mean((X_hat - X) ** 2))
 
     # UDR, equation 4, for normal densities of one attribute each
@@ -172,9 +170,7 @@ POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}
 DATA_SETS, SEEDS = 20, 5
 
 
-def compared(
-    experiment: int, points: Sequence[float], exact: bool = False
-) -> dict[tuple[float, str], float]:
+def compared(experiment, points, exact=False):
     rows = (
         {"data.exact": True, **({"schemes[0].noise.of": "table"} if experiment == 4 else {})}
         if exact
@@ -204,7 +200,7 @@ def compared(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", [1, 2, 3, 4])
-def test_estimated_curves_are_those_of_the_papers_procedure(experiment: int) -> None:
+def test_estimated_curves_are_those_of_the_papers_procedure(experiment):
     # 32 comparisons of 23 degrees of freedom: 5 standard errors give a false alarm in seven hundred
     assert {
         place: t for place, t in compared(experiment, POINTS[experiment]).items() if abs(t) > 5.0
@@ -214,14 +210,14 @@ def test_estimated_curves_are_those_of_the_papers_procedure(experiment: int) -> 
 # Section 8: noise of any correlation dissimilarity
 
 
-def naive_definition_8_1(C_X: np.ndarray, C_R: np.ndarray) -> float:
+def naive_definition_8_1(C_X, C_R):
     m = len(C_X)
     return math.sqrt(
         sum((C_X[i, j] - C_R[i, j]) ** 2 for i in range(m) for j in range(m) if i != j) / (m**2 - m)
     )
 
 
-def test_definition_8_1() -> None:
+def test_definition_8_1():
     assert correlation_dissimilarity(
         np.array([[1, 0.6], [0.6, 1]]), np.array([[1, -0.6], [-0.6, 1]])
     ) == pytest.approx(1.2)
@@ -233,7 +229,7 @@ def test_definition_8_1() -> None:
     assert correlation_dissimilarity(C_X, C_X) == 0.0
 
 
-def noise_of_population(data: dict[str, Any], dissimilar: float = 0.0) -> np.ndarray:
+def noise_of_population(data, dissimilar=0.0):
     options = {key: data.pop(key) for key in ("columns", "standardize") if key in data}
     table = load_table(
         "gaussian", rows=60, parameters=data, rng=np.random.default_rng(5), **options
@@ -248,7 +244,7 @@ def noise_of_population(data: dict[str, Any], dissimilar: float = 0.0) -> np.nda
 LAW = [[4.0, 1.0, 0.5], [1.0, 2.0, 0.0], [0.5, 0.0, 3.0]]
 
 
-def test_who_states_no_law_is_told() -> None:
+def test_who_states_no_law_is_told():
     X = np.random.default_rng(2).standard_normal((60, 3))
     with pytest.raises(AuditorError, match="needs a source that states the law of its records"):
         auditor.perturb(
@@ -262,7 +258,77 @@ def test_who_states_no_law_is_told() -> None:
         noise_of_population({"covariance": LAW, "standardize": True})
 
 
-def test_spectrum_by_hand() -> None:
+def test_spectrum_by_hand():
     # halfway from [6, 2] to [4, 4]
     np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 0.25, 4.0), [5.0, 3.0])
     np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 1.0, 4.0), [2.0, 6.0])
+
+
+PRIOR = Histogram(np.array([-2.0, -1.0, 0.0, 3.0, 4.0]), np.array([0.5, 0.1, 0.1, 0.3]))
+"""Lopsided, and far from normal: mean, mode and the copy itself are three different guesses."""
+
+NOISES = {
+    "gaussian": Combined(NoiseDensity("gaussian", 1.0), np.ones(1)),
+    "uniform": Overlap(NoiseDensity("uniform", 1.0), np.full(1, np.sqrt(3.0))),
+    "laplace": Product((NoiseDensity("laplace", 1.0),), (0,)),
+}
+
+
+def mean_square_error(y, guesses, channel):
+    # middles of cells; every edge of a bin is an edge of a cell
+    x = np.linspace(-2.0, 4.0, 60_001)[1:] - 5e-5
+    f = PRIOR.density[np.searchsorted(PRIOR.edges, x) - 1] * channel.noise.pdf(y - x)
+    f /= f.sum()
+    return np.array([(f * (x - z) ** 2).sum() for z in guesses])
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise):
+    channel = NOISES[noise]
+    for y in (-2.3, -0.7, 0.4, 1.9, 3.6):
+        mean = float(histogram_mean(PRIOR, channel, np.array([[y]]))[0])
+        away = np.array([0.0, 0.05, -0.05, 0.5, -0.5, 2.0, -2.0])
+        e = mean_square_error(y, mean + away, channel)
+        assert e.argmin() == 0
+        # the sum's cells are 1e-4 wide; a jump of f adds as much
+        np.testing.assert_allclose(e[1:] - e[0], away[1:] ** 2, atol=3e-4)
+
+
+def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records():
+    rng, n = np.random.default_rng(41), 40_000
+    place = rng.choice(4, n, p=PRIOR.mass)
+    x = PRIOR.edges[place] + rng.random(n) * np.diff(PRIOR.edges)[place]
+    y = (x + rng.standard_normal(n))[:, None]
+    mean = float(PRIOR.mass @ PRIOR.midpoints)
+    variance = float(PRIOR.mass @ (PRIOR.midpoints**2 + np.diff(PRIOR.edges) ** 2 / 12)) - mean**2
+    channel = NOISES["gaussian"]
+    best = (histogram_mean(PRIOR, channel, y) - x) ** 2
+    line = mean + variance / (variance + 1.0) * (y[:, 0] - mean)
+    for other in (histogram_mode(PRIOR, channel, y), y[:, 0], np.full(n, mean), line):
+        worse = (other - x) ** 2 - best
+        assert worse.mean() > 5 * worse.std() / np.sqrt(n)
+
+
+SIGMA_R = {
+    "white": ({"variance": 25.0}, 25.0 * np.eye(3)),
+    "coloured": ({"matrix": [[9, 2, 0], [2, 4, 1], [0, 1, 16]]}, None),
+}
+
+
+@pytest.mark.parametrize("noise", SIGMA_R)
+def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(noise):
+    """``Cov(X_i + R_i, X_j + R_j) = Cov(X_i, X_j) + σ²[i = j]``."""
+    n, (spec, Sigma_r) = 20_000, SIGMA_R[noise]
+    Sigma_r = np.array(spec["matrix"], dtype=float) if Sigma_r is None else Sigma_r
+    X = np.random.default_rng(51).standard_normal((n, 3)) @ np.array(
+        [[5.0, 3.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 4.0]]
+    )
+    K_X = np.cov(X.T, ddof=0)
+    options = {"noise": spec, "seed": 52}
+    K_Y = np.cov(auditor.perturb(X, "independent", [1.0], **options).copies[0].T, ddof=0)
+    k, r = np.diag(K_X), np.diag(Sigma_r)
+    both = np.outer(k, r)
+    spread = np.sqrt((both + both.T + 2 * K_X * Sigma_r + np.outer(r, r) + Sigma_r**2) / n)
+    assert (np.abs(K_Y - K_X - Sigma_r) < 4.5 * spread).all()
+    # «All we need to do is to subtract σ²»: the filters' estimate of the data's covariance
+    assert (np.abs(estimated_covariance(K_Y, Sigma_r) - K_X) < 4.5 * spread).all()

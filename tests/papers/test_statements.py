@@ -15,7 +15,7 @@ K_X = np.array([[4.0, 1.5], [1.5, 2.0]])
 
 
 @pytest.mark.parametrize("m", [2, 10, 200])
-def test_huang2005_section_1_numbers_that_are_the_same_are_found_by_their_mean(m: int) -> None:
+def test_huang2005_section_1_numbers_that_are_the_same_are_found_by_their_mean(m):
     z = np.random.default_rng(1).standard_normal(400)
     release = auditor.perturb(
         np.tile(z[:, None], m), "independent", [1.0], noise={"variance": 25.0}, seed=2
@@ -27,7 +27,7 @@ def test_huang2005_section_1_numbers_that_are_the_same_are_found_by_their_mean(m
     np.testing.assert_allclose(found.values, np.tile(found.values[:, :1], m), atol=1e-9)
 
 
-def test_li2011_equation_26_is_the_inverse_of_corner_wave_noise_and_equation_25_follows() -> None:
+def test_li2011_equation_26_is_the_inverse_of_corner_wave_noise_and_equation_25_follows():
     """Block tridiagonal, with c_i = σ_1²/(σ_{i+1}² − σ_i²)."""
     c = LEVELS[0] / np.diff(LEVELS)
     T = (
@@ -42,9 +42,7 @@ def test_li2011_equation_26_is_the_inverse_of_corner_wave_noise_and_equation_25_
     np.testing.assert_allclose(H.T @ inverse @ H, first, rtol=1e-9)
 
 
-def test_xiao2009_section_7_the_value_shown_is_the_likeliest_unless_others_are_51_times_as_frequent() -> (
-    None
-):
+def test_xiao2009_section_7_the_value_shown_is_the_likeliest_unless_others_are_51_times_as_frequent():
     p, s = 0.5, 50
     assert odds_ratio(p, s) == pytest.approx(51.0)
     law, shown = UniformLaw((p,), s, True), np.arange(s)
@@ -58,7 +56,7 @@ def test_xiao2009_section_7_the_value_shown_is_the_likeliest_unless_others_are_5
     assert likeliest[0] in (24, 25)  # who is shown 1 believes in the middle
 
 
-def test_li2011_equations_27_to_29_draw_by_the_factors_of_two_small_matrices() -> None:
+def test_li2011_equations_27_to_29_draw_by_the_factors_of_two_small_matrices():
     """(L_Σ ⊗ L_0) vec(N) = vec(L_0 N L_Σᵀ); L_Σ sums independent increments."""
     L_Sigma, L_0 = np.linalg.cholesky(min_covariance(LEVELS)), np.linalg.cholesky(K_X)
     increments = np.sqrt(np.diff(LEVELS, prepend=0.0))
@@ -70,7 +68,7 @@ def test_li2011_equations_27_to_29_draw_by_the_factors_of_two_small_matrices() -
     )
 
 
-def test_liu2008_figure_12_1_eigenvalues_of_a_random_matrix_fill_a_semicircle() -> None:
+def test_liu2008_figure_12_1_eigenvalues_of_a_random_matrix_fill_a_semicircle():
     """Density (2/π)√(1 − x²); shares are exact to some log(p)/p = 0.015."""
     p = 400
     A = np.random.default_rng(4).standard_normal((p, p))
@@ -79,7 +77,7 @@ def test_liu2008_figure_12_1_eigenvalues_of_a_random_matrix_fill_a_semicircle() 
     assert np.abs(share - (np.arange(p) + 0.5) / p).max() < 0.015
 
 
-def test_liu2008_section_5_with_many_quasi_identifiers_k_anonymity_leaves_little() -> None:
+def test_liu2008_section_5_with_many_quasi_identifiers_k_anonymity_leaves_little():
     """2,048 normal records, halved eight times in classes of eight; 2/π of a variance each time.
 
     Sixteen attributes keep at most 1 − 8/16 · 2/π = 0.68 of their variance within classes."""

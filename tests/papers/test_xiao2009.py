@@ -1,23 +1,19 @@
 """Xiao, Tao and Chen 2009: Figure 7."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 import auditor
 from auditor.data.columns.categorical_table import Categories
-from auditor.results.model import AuditResult
 from auditor.scenario.levels import parse_levels
 from tests.loading import load_table
 
 RANGE = {"uniform": [0.001, 0.5], "count": 7, "each-replicate": True}
 
 
-def reconstruction(
-    prior: np.ndarray, levels: tuple[float, ...], records: int, rng: np.random.Generator
-) -> float:
+def reconstruction(prior, levels, records, rng):
     s, total = len(prior), 0.0
     for x in rng.choice(s, records, p=prior):
         belief = prior.copy()
@@ -31,7 +27,7 @@ def reconstruction(
 
 
 @pytest.fixture(scope="module")
-def drawn() -> AuditResult:
+def drawn():
     changes = {
         "data.rows": 1000,
         "replicates": 8,
@@ -41,16 +37,14 @@ def drawn() -> AuditResult:
     return auditor.run("xiao2009-fig7", overrides=changes)
 
 
-def line(result: AuditResult, scheme: str, count: int) -> list[Any]:
+def line(result, scheme, count):
     return [
         r for r in result.measurements
         if (r.scheme, r.metric, len(r.levels)) == (scheme, "reconstruction_probability", count)
     ]  # fmt: skip
 
 
-def test_every_draw_of_levels_has_the_reconstruction_that_the_paper_derives(
-    drawn: AuditResult,
-) -> None:
+def test_every_draw_of_levels_has_the_reconstruction_that_the_paper_derives(drawn):
     prior = load_table(
         "salary-like", rows=1000, rng=np.random.default_rng(1), categories=Categories()
     ).categorical.prior  # type: ignore[union-attr]
@@ -62,9 +56,7 @@ def test_every_draw_of_levels_has_the_reconstruction_that_the_paper_derives(
         assert abs(r.value - reconstruction(prior, r.levels, records, rng)) < bound
 
 
-def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
-    drawn: AuditResult,
-) -> None:
+def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(drawn):
     fresh, nested = (line(drawn, scheme, 7) for scheme in ("uniform", "uniform-multilevel"))
     assert [r.levels for r in fresh] == [r.levels for r in nested]
     assert len({r.levels for r in fresh}) == 8
@@ -74,7 +66,7 @@ def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
     assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)
 
 
-def test_theorem_3_holds_of_levels_drawn_anew() -> None:
+def test_theorem_3_holds_of_levels_drawn_anew():
     scenario = {
         "seed": 3, "data": {"source": "gaussian", "rows": 200, "covariance": [[4.0, 1.0], [1.0, 2.0]]}, "replicates": 8,
         "schemes": [{"name": "correlated", "levels": {"uniform": [0.25, 1.0], "count": 3, "each-replicate": True}}],

@@ -21,7 +21,7 @@ from auditor.schemes.replacement.base import FreshCopies
 from auditor.schemes.uniform import Uniform
 
 
-def honest(value: Any) -> Any:
+def honest(value):
     return value
 
 
@@ -36,12 +36,12 @@ class Manners:
 NOW = Manners()
 
 
-def called(kind: str, *shown: Any) -> None:
+def called(kind, *shown):
     if kind == NOW.kind and NOW.act is not None:
         NOW.act(*shown)
 
 
-def returned(kind: str, value: Any) -> Any:
+def returned(kind, value):
     return NOW.spoil(value) if kind == NOW.kind else value
 
 
@@ -50,7 +50,7 @@ class Odd:
 
     kind_here = ""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments, **options):
         if self.kind_here == NOW.kind and NOW.made is not None:
             NOW.made()
         super().__init__(*arguments, **options)

@@ -3,8 +3,7 @@ import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from auditor.process.environment import one_thread
-from tests.programs import ROOT, python
-from tests.programs import environment as environment_of
+from tests.programs import ROOT, environment as environment_of, python
 
 
 def threads():

@@ -3,7 +3,6 @@ import math
 import random
 import re
 from dataclasses import replace
-from typing import Any
 
 from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import (
@@ -52,7 +51,7 @@ def coalitions_of(kind, count):
 
 
 def measurement(**values):
-    blank: dict[str, Any] = dict.fromkeys(Measurement._fields) | {"sweep": {}, "levels": ()}
+    blank = dict.fromkeys(Measurement._fields) | {"sweep": {}, "levels": ()}
     blank |= {
         "coalition": (),
         "replicate": 1,
@@ -107,12 +106,12 @@ class Case:
         self.noise = random.Random(2012)
 
     def measurements(self):
-        records: list[Measurement] = []
+        records = []
         for scheme, knowledge, attack in itertools.product(
             self.schemes, KNOWLEDGE, ("ndr", "llse")
         ):
             for replicate in range(1, self.replicates + 1):
-                errors: dict[tuple[int, ...], float] = {}
+                errors = {}
                 draw = self.noise.gauss(0, 1)
                 for coalition in coalitions_of(self.coalitions, len(self.levels)):
                     records += self.cell(
@@ -128,7 +127,7 @@ class Case:
         theory = error_of(self.plugin[scheme], attack, levels, knowledge)
         std_error = theory * math.sqrt(2 / self.rows)
         known = knowledge == "perfect"
-        key: dict[str, Any] = {
+        key = {
             "sweep": self.sweep, "scheme": scheme, "knowledge": knowledge, "attack": attack, "coalition": coalition,
             "levels": levels, "replicate": replicate,
         }  # fmt: skip

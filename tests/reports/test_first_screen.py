@@ -1,5 +1,4 @@
 import re
-from typing import Any
 
 import pytest
 from report_cases import audited, error
@@ -26,7 +25,7 @@ def numbers(rows, *levels, scheme="corner-wave"):
     }  # fmt: skip
 
 
-SCENARIOS: dict[str, Any] = {
+SCENARIOS = {
     "small table": numbers(60, 0.4, 2.0),
     "undecided": numbers(2000, 1.08, 2.0),
     "all safe": numbers(4000, 8.0, 16.0),
@@ -153,7 +152,7 @@ def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step():
     assert "Next: Release copies of <wave> instead." in found
 
 
-def test_a_safe_audit_names_attacks_that_it_did_not_try() -> None:
+def test_a_safe_audit_names_attacks_that_it_did_not_try():
     kinds = {"llse": "linear", "shapes": "joint"}
     records = error("age", 0.8, 0.01), error("*", 0.8, 0.01)
     result = audited(records, untried=["shapes"], attack_kinds=kinds)
@@ -166,8 +165,7 @@ def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept):
     text = Terminal(width=100, full=False).render([named])
     assert "✗ Not all claims hold: 1 of 3 holds, 1 fails, 1 undecided" in text
     assert not [gate for gate in GATES if gate in text]
-    page = Html().render([named])
-    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', page)
+    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', Html().render([named]))
     assert sections == ["sweep", "expectations"]
 
 

@@ -1,7 +1,5 @@
 """The page in a real browser."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -18,7 +16,7 @@ from auditor_reports.html import Html
 pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: pip install playwright"
 )
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
 CHROMIUM = next(
     (
@@ -69,10 +67,10 @@ class Opened:
         self.context = browser.new_context(
             **({"viewport": {"width": 1280, "height": 900}} | options)
         )
-        self.page: Page = self.context.new_page()
+        self.page = self.context.new_page()
         self.page.set_default_timeout(15_000)
-        self.said: list[str] = []
-        self.asked: list[str] = []
+        self.said = []
+        self.asked = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))

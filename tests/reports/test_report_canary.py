@@ -5,7 +5,6 @@ import io
 import math
 import random
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
-from typing import Any
 
 import pytest
 import report_cases
@@ -34,7 +33,7 @@ def folder(tmp_path_factory, values):
         writer = csv.writer(file)
         writer.writerow(["pay", "tax"])
         writer.writerows(zip(values[::2], values[1::2], strict=True))
-    scenario: dict[str, Any] = {
+    scenario = {
         "schema": 1, "title": "Canary", "seed": 1, "data": {"source": "data.csv"},
         "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
         "knowledge": ["perfect", {"estimated": {"rows": 30}}], "coalitions": ["subsets"],
@@ -89,7 +88,7 @@ def test_no_command_tells_a_value(folder, values):
         assert leaks(path.read_bytes().decode("latin-1"), values) == []
 
 
-COMMANDS: dict[str, list[list[str]]] = {
+COMMANDS = {
     "run": [["canary.yaml", "--output", "all"], ["missing.yaml"], ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"]],
     "check": [["canary.yaml"], ["broken.yaml"]], "list": [[], ["attacks"]],
     "show": [["llse"], ["canary.yaml"]], "new": [["mine.yaml"]], "schema": [[]],

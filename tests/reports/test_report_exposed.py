@@ -100,8 +100,7 @@ def test_every_report_names_the_attribute_and_escapes_it():
     assert "has the grade of that attribute" in page
     assert "rebuilt 0.9000 ±0.0010" in Markdown().render([result])
     assert "Most exposed" in Markdown().render([result])
-    shown = Notebook().render([result])
-    assert "(rebuilt; <bdi>&lt;b&gt;age" in shown
+    assert "(rebuilt; <bdi>&lt;b&gt;age" in Notebook().render([result])
 
 
 def test_a_scheme_that_leaves_one_attribute_all_but_clear(tmp_path, monkeypatch):

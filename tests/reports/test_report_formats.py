@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 import report_cases
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import auditor
 from auditor import registry
@@ -135,8 +134,7 @@ def test_every_row_has_as_many_cells_as_the_table_has_columns(case, request):
 
 def test_results_show_their_verdicts_and_comparison(quickstart):
     text = quickstart._repr_html_()
-    first = headline(Reading(quickstart), verdicts(Reading(quickstart)))
-    assert first.gate in text
+    assert headline(Reading(quickstart), verdicts(Reading(quickstart))).gate in text
     assert all(scheme in text for scheme in report_cases.SCHEMES)
     assert "<script" not in text
     assert text.count("<table>") == 1

@@ -1,7 +1,5 @@
 """The table of guarantees."""
 
-from typing import Any
-
 import pytest
 
 import auditor
@@ -10,7 +8,7 @@ from auditor_reports.layout.diagnosis import guarantees
 from auditor_reports.layout.document import Paragraph, Table
 from auditor_reports.wording.verdict import verdicts
 
-DATA: dict[str, Any] = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
+DATA = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}
 
 

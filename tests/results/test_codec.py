@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import auditor
 from auditor.audit.base.request import ReleaseAudit
@@ -63,8 +62,7 @@ def shape(value):
 def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
     scenario = read_scenario(UNIFORM)
     auditor.run(scenario)
-    task = list(plan(scenario, scenario.sweep_points()))[place]
-    audits = carry_out(task)
+    audits = carry_out(list(plan(scenario, scenario.sweep_points()))[place])
     assert audits[0].measurements
     assert audits[0].evidence.pooling
     assert audits[0].evidence.facts.keys() == ({"marginal", "drawn"} if place == 0 else set())

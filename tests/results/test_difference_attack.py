@@ -25,8 +25,7 @@ SCHEMES = [name for name in registry.names("scheme") if registry.get("scheme", n
 
 
 def people(rows, whole):
-    rng = np.random.default_rng(rows)
-    z = rng.normal(size=(rows, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
+    z = np.random.default_rng(rows).normal(size=(rows, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
     z[-1, 0] = SECRET
     table = pd.DataFrame({"pay": 4000 + 900 * z[:, 0], "tax": 20 + 6 * z[:, 1]})
     return table.round() if whole else table

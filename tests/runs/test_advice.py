@@ -1,4 +1,7 @@
+"""Advice: checks, samples and remedies."""
+
 import math
+import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,9 +11,11 @@ from scipy.stats import norm
 
 import auditor
 from auditor import AuditorError
+from auditor.process.interrupt import Interrupted
 from auditor.registry import get
-from auditor.results.records import Measurement
-from auditor.runs.advice import audits
+from auditor.results.model import AuditResult
+from auditor.results.records import Advice, Measurement
+from auditor.runs.advice import audits, columns
 from auditor.runs.advice.advise import advise, steps_apart
 from auditor.runs.advice.audits import Asked, Trials, astray
 from auditor.runs.advice.candidates import (
@@ -24,6 +29,7 @@ from auditor.runs.advice.candidates import (
 from auditor.runs.advice.columns import Request, chosen
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
+from auditor.schemes.replacement.law import left_by_retention
 
 K = np.array([[4.0, 3.0], [3.0, 9.0]])
 """A covariance, with a correlation of a half."""
@@ -49,8 +55,7 @@ def test_one_draw_s_interval_does_not_judge_the_mean():
     """Ten draws at the value of no information, of which one went astray."""
     draws = [one._replace(value=0.999) for one in drawn(0.999, 1e-3, 10)]
     draws[0] = draws[0]._replace(value=12.6, ci_low=-9.0, ci_high=34.0)
-    asked = Asked({}, 0.5, 1000, 1, False, {})
-    assert asked.verdict(found(draws)) == "holds"
+    assert Asked({}, 0.5, 1000, 1, False, {}).verdict(found(draws)) == "holds"
 
 
 @pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])
@@ -71,8 +76,7 @@ def test_the_closed_form_is_the_papers_second_equation_7_written_out():
     candidate = noise("independent", copies=2, K_X=K)
     levels = (0.7, 1.9)
     H, K_0 = np.vstack([np.eye(2)] * 2), np.trace(K) / 2 * np.eye(2)
-    K_Z = np.kron(np.diag(levels), K_0)
-    naive = K - K @ H.T @ np.linalg.inv(H @ K @ H.T + K_Z) @ H @ K
+    naive = K - K @ H.T @ np.linalg.inv(H @ K @ H.T + np.kron(np.diag(levels), K_0)) @ H @ K
     assert candidate.unknown(levels) == pytest.approx((np.diag(naive) / np.diag(K)).min())
 
 
@@ -216,3 +220,117 @@ def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_
         ]
         assert found.count(verdict) >= 3
         assert set(found) <= {verdict, "undecided"}
+
+
+@pytest.fixture
+def request_of(tmp_path, monkeypatch):
+    """A normal column of 12,000 records, of which 3,000 are measured; half stays unknown at 1."""
+    x = np.random.default_rng(2**40 + 5).standard_normal(12_000)
+    pd.DataFrame({"x": x}).to_parquet(tmp_path / "table.parquet")
+    monkeypatch.setattr(columns, "MOST_ROWS", 1_000)
+    monkeypatch.setattr(columns, "sample_size", lambda target: 3_000)
+    scenario = audits.Asked.scenario
+
+    def quick(self, scheme, levels, title="", attacks=(), draws=None):
+        made = scenario(self, scheme, levels, title, attacks, draws)
+        return made | {"attacks": list(attacks) or ["llse", "udr", "map-estimate"]}
+
+    monkeypatch.setattr(audits.Asked, "scenario", quick)
+    return Request(str(tmp_path / "table.parquet"), 2, 0.5, schemes=("corner-wave",))
+
+
+@pytest.mark.slow
+def test_a_sample_finds_the_level_of_all_records(request_of):
+    said = []
+    found = advise(request_of, said.append)
+    assert (found.rows, found.all_rows, found.stopped) == (3_000, 12_000, None)
+    # half of one normal attribute stays unknown at level 1; five draws of 3,000 records add 10 errors
+    assert 1.0 <= found.chosen.levels[0] <= 1.5
+    assert sum("target" in line for line in said) >= 2
+    assert any("every attack was tried once" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_the_best_so_far_survives_ctrl_c(request_of):
+    def stop(line):
+        if "target holds" in line:
+            raise Interrupted(signal.SIGINT)
+
+    found = advise(request_of, stop)
+    assert isinstance(found, Advice)
+    assert found.stopped == "SIGINT"
+    assert found.chosen.verdict == "holds"
+    assert any(note.startswith("stopped by SIGINT") for note in found.notes)
+
+
+def test_before_any_release_holds_ctrl_c_ends_it(request_of):
+    def stop(line):
+        raise Interrupted(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        advise(request_of, stop)
+
+
+def audit(schemes, attacks, coalitions=("subsets",), **data):
+    table = {"source": "cps", "columns": ["age", "salary"], "rows": 300} | data
+    return auditor.run({
+        "data": table, "schemes": schemes, "attacks": attacks, "coalitions": list(coalitions),
+        "seed": 1,
+    })  # fmt: skip
+
+
+def remedies(result):
+    return {release.scheme: release.remedy for release in result.releases}
+
+
+def test_the_best_linear_attack_is_answered_exactly():
+    found = remedies(
+        audit(
+            [{"name": name, "levels": [0.05, 0.1]} for name in ("corner-wave", "correlated")],
+            ["llse"],
+        )
+    )
+    assert found["corner-wave"].levels == [1.0, 2.0]  # σ²/(1 + σ²) is a half at 1
+    assert found["corner-wave"].lossless is None
+    assert found["correlated"].levels == [1.5, 3.0]  # 1/v = 1/1.5 + 1/3
+    assert found["correlated"].lossless == 1.0
+    assert not found["correlated"].estimated
+
+
+def test_levels_that_a_remedy_names_leave_half():
+    exposed = audit([{"name": "independent", "levels": [0.05, 0.2]}], ["llse"])
+    mended = audit(
+        [{"name": "independent", "levels": remedies(exposed)["independent"].levels}],
+        ["llse"],
+        ["all"],
+    )
+    theory = [
+        one.theory
+        for one in mended.measurements
+        if one.metric == "normalized_error" and one.attribute != "*"
+    ]
+    assert min(theory) == pytest.approx(0.5, abs=0.005)
+
+
+def test_of_retention_exact_bayes_is_answered_exactly_and_survives_saving(here):
+    schemes = [{"name": name, "levels": [0.9, 0.8]} for name in ("uniform-multilevel", "uniform")]
+    result = auditor.run({
+        "data": {"source": "cps", "columns": ["salary"], "bin": {"salary": {"quantile": 4}}, "rows": 300}, "schemes": schemes,
+        "attacks": ["posterior"], "coalitions": ["all"], "seed": 1,
+    })  # fmt: skip
+    result.save(here / "saved")
+    found = remedies(AuditResult.load(here / "saved"))
+    assert found == remedies(result)
+    assert left_by_retention(
+        np.full(4, 0.25), found["uniform-multilevel"].levels[0]
+    ) == pytest.approx(0.5, abs=0.01)
+    assert found["uniform"].levels == []
+    assert found["uniform"].lossless == found["uniform-multilevel"].levels[0]
+
+
+def test_tables_too_small_to_be_told_of_have_no_remedy():
+    result = auditor.run({
+        "data": {"source": "cps", "columns": ["age"], "rows": 9}, "schemes": [{"name": "corner-wave", "levels": [0.01]}], "attacks": ["llse"],
+        "seed": 1,
+    })  # fmt: skip
+    assert remedies(result)["corner-wave"] is None

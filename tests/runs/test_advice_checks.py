@@ -79,8 +79,7 @@ def test_an_ordered_file_is_told_that_shuffled_rows_need_less_noise(tmp_path, mo
 
     every, two = Asked.scenario, {"attacks": ["llse", "serial-filter"]}  # one of each kind
     monkeypatch.setattr(Asked, "scenario", lambda *asked, **more: every(*asked, **more) | two)
-    t = np.arange(300)
-    frame = pd.DataFrame({"rides": 10.0 + np.sin(2.0 * np.pi * t / 30.0)})
+    frame = pd.DataFrame({"rides": 10.0 + np.sin(2.0 * np.pi * np.arange(300) / 30.0)})
     frame.to_csv(tmp_path / "rides.csv", index=False)
     advice = advise(Request(str(tmp_path / "rides.csv"), 1, 0.3, schemes=("corner-wave",)))
     assert any("shuffled first" in note for note in advice.notes), advice.notes

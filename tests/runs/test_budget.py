@@ -1,7 +1,5 @@
 """A budget of work: equal audits on all machines, and a report of omitted work."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,7 +8,6 @@ import auditor
 from auditor.base.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.plan import plan_lines, seconds_of, within_budget
-from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
 
 SCENARIO = {
@@ -22,14 +19,14 @@ SCENARIO = {
 }
 
 
-def cut(budget: object, **changes: object) -> tuple[Scenario, float]:
+def cut(budget, **changes):
     """Return the scenario within a budget, and its estimated work."""
     asked = read_scenario(SCENARIO | {"budget": budget} | changes)
     within, tables = within_budget(asked, check_data(asked))
     return within, seconds_of(plan_lines(within, tables))
 
 
-def test_a_budget_is_kept_and_states_what_it_leaves_out() -> None:
+def test_a_budget_is_kept_and_states_what_it_leaves_out():
     whole, work = cut("9 h")
     assert whole.left_out == ()
     assert len(whole.attacks) > 9
@@ -49,7 +46,7 @@ def test_a_budget_is_kept_and_states_what_it_leaves_out() -> None:
 
 
 @pytest.mark.parametrize("change", [{"sweep": {"data.rows": [40_000, 50_000]}}, {"replicates": 8}])
-def test_swept_fields_stay_and_replicates_go(change: dict[str, object]) -> None:
+def test_swept_fields_stay_and_replicates_go(change):
     within, took = cut("4s", **change)
     assert took <= 4.0
     assert within.left_out
@@ -57,12 +54,12 @@ def test_swept_fields_stay_and_replicates_go(change: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("budget", ["soon", "-3s", 0, True, [3], "1e3 s"])
-def test_other_budgets_are_refused(budget: object) -> None:
+def test_other_budgets_are_refused(budget):
     with pytest.raises(ScenarioError, match=r"budget.* must be a duration above 0, as 30s"):
         read_scenario(SCENARIO | {"budget": budget})
 
 
-def test_command_python_and_scenario_agree_and_the_report_names_the_rest(tmp_path, command) -> None:
+def test_command_python_and_scenario_agree_and_the_report_names_the_rest(tmp_path, command):
     safe = {"exposure": {"unknown": {"at-least": 0.1}}}
     noisy = [{"name": "corner-wave", "levels": [5.0, 6.0, 7.0, 8.0, 9.0]}]
     quiet = SCENARIO | {"schemes": noisy, "expect": [safe]}

@@ -30,7 +30,7 @@ class Cluster:
 
     def __init__(self, folder):
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes = []
         told = folder / "scheduler.json"
         self._start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
@@ -40,7 +40,7 @@ class Cluster:
         import json
 
         self.address = json.loads(told.read_text())["address"]
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers = []
         self.complete()
 
     def complete(self):

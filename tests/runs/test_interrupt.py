@@ -68,8 +68,7 @@ def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(
     assert "first: PARTIAL: 3 of 4 tasks are finished" in err
     assert "--resume" in err
     assert "Traceback" not in err
-    page = Path("audit/first/report.html").read_text()
-    assert "Partial: 3 of 4 tasks finished" in page
+    assert "Partial: 3 of 4 tasks finished" in Path("audit/first/report.html").read_text()
     result = AuditResult.load("audit/first")
     assert (
         result.partial.finished,

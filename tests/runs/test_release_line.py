@@ -148,8 +148,7 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     # another object does not know the new records' originals
     with pytest.raises(AuditorError, match="not as many records"):
         read_release(X, tmp_path / "out")
-    longer = stale.extend([0.5])
-    assert len(longer.copies[2]) == ROWS + 500
+    assert len(stale.extend([0.5]).copies[2]) == ROWS + 500
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
     assert manifest["levels"] == [0.25, 1.0, 0.5]
     assert manifest["copies"] == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
@@ -235,7 +234,7 @@ STAFF, EXTENDED, APPENDED = (
 class Owner:
     def __init__(self, folder):
         self.folder, self.out = folder, folder / "out"
-        self.seen: dict[str, bytes] = {}
+        self.seen = {}
         folder.mkdir(exist_ok=True)
         for number, frame in enumerate([STAFF, *APPENDED]):
             frame.to_csv(folder / f"{number}.csv", index=False)

@@ -10,8 +10,7 @@ import yaml
 
 import auditor
 from auditor.base.errors import WorkersLost
-from auditor.runs import finished_tasks as finished
-from auditor.runs import tasks, workers
+from auditor.runs import finished_tasks as finished, tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
@@ -31,8 +30,7 @@ TASKS = 4
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    draws = np.random.default_rng(0).normal(size=(300, 2))
-    write_table(draws)
+    write_table(np.random.default_rng(0).normal(size=(300, 2)))
     np.savetxt("shape.csv", [[1.0, 0.2], [0.2, 1.0]], delimiter=",")
     write(SCENARIO)
     return tmp_path

@@ -6,8 +6,7 @@ import math
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from auditor.base.errors import AuditorError, ScenarioError
 from auditor.scenario.yaml_document import MAX_BYTES, Document, load, load_file, scalar

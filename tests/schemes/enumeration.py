@@ -5,30 +5,19 @@ import math
 
 import numpy as np
 
-from auditor.base.types import Codes
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import (
-    HORIZON,
-    SEGMENTS,
-    STEP,
-    Coin,
-    Draws,
-    ProcessCopies,
-    Segment,
-)
+from auditor.schemes.replacement.base import HORIZON, SEGMENTS, STEP, Draws, ProcessCopies, Segment
 
 
 class EveryOutcome(Draws):
     """Draws with given outcomes; ``weight`` is their probability so far."""
 
-    def __init__(
-        self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, outcomes, size, weight, pi=None):
         # 0 heads, 1 tails, 2 + y keeps and draws y
         self._outcomes, self._size, self.weight = outcomes, size, weight
         self._share = np.full(size, 1 / size) if pi is None else pi
 
-    def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
+    def pick(self, left, right, equal, differ):
         same = np.ones(left.size, bool) if right is None else left == right
         u, v = (
             np.where(same, a[left] if np.ndim(a) else a, b)
@@ -49,31 +38,27 @@ class EveryOutcome(Draws):
         self._fresh = np.maximum(self._outcomes - 2, 0)[self._coin >= bar].astype(left.dtype)
         return super().pick(left, right, equal, differ)
 
-    def uniforms(self, n: int) -> np.ndarray:
+    def uniforms(self, n):
         return self._coin
 
-    def values(self, n: int) -> Codes:
+    def values(self, n):
         assert n == self._fresh.size
         return self._fresh
 
 
-def tuples(size: int, copies: int, choices: int) -> tuple[np.ndarray, np.ndarray]:
+def tuples(size, copies, choices):
     grid = np.array(list(itertools.product(range(size), *[range(choices)] * copies)))
     return grid[:, 0].astype(np.uint8), grid[:, 1:].T
 
 
-def joint(
-    size: int, original: np.ndarray, copies: list[np.ndarray], weight: np.ndarray
-) -> np.ndarray:
+def joint(size, original, copies, weight):
     """Return the joint law of original (uniform prior) and copies."""
     law = np.zeros((size,) * (len(copies) + 1))
     np.add.at(law, (original, *copies), weight / size)
     return law
 
 
-def enumerate_requests(
-    make, levels, size: int, pi=None
-) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
+def enumerate_requests(make, levels, size, pi=None):
     original, outcomes = tuples(size, len(levels), 2 + size)
     weight = np.ones(original.size)
     algorithm = make(original, size, Key(0, "u"), pi)
@@ -90,13 +75,11 @@ def enumerate_requests(
 class EveryEvent(ProcessCopies):
     """A replacement process with given events (time, value) of tuple k."""
 
-    def __init__(
-        self, original: np.ndarray, size: int, events: list[tuple[float, np.ndarray, np.ndarray]]
-    ) -> None:
+    def __init__(self, original, size, events):
         super().__init__(original, size, Key(0, "u"))
         self.events = events
 
-    def _segment(self, place: int) -> Segment:
+    def _segment(self, place):
         inside = [
             (t, who, what) for t, who, what in self.events if place * STEP <= t < (place + 1) * STEP
         ]
@@ -106,7 +89,7 @@ class EveryEvent(ProcessCopies):
                        np.concatenate([empty.astype(np.uint8), *(v for *_, v in inside)]).astype(np.uint8))  # fmt: skip
 
 
-def enumerate_process(levels, size: int, pi=None) -> np.ndarray:
+def enumerate_process(levels, size, pi=None):
     """Return the exact joint law of look-ups in the given order."""
     times = sorted(-math.log(level) for level in levels)
     assert times[-1] < HORIZON + SEGMENTS

@@ -85,8 +85,7 @@ def third_states(c0, o0, o1, counter):
 
 def following(state, count):
     """The uniform draws that follow a state."""
-    rng = generator(state)
-    return rng.random(count)
+    return generator(state).random(count)
 
 
 def generator(state):

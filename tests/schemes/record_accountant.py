@@ -24,7 +24,7 @@ DELTAS = (1e-10, 1e-5, 1e-2)
 SCALES = (0.3, 1.0, 4.0)
 
 
-def rdp(multipliers: list[float], order: float) -> float:
+def rdp(multipliers, order):
     """Return the Rényi divergence of Gaussian mechanisms composed."""
     accountant = RdpAccountant([order])
     accountant.compose(ComposedDpEvent([GaussianDpEvent(multiplier) for multiplier in multipliers]))

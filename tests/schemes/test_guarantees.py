@@ -123,8 +123,7 @@ def test_two_scaled_copies_of_one_draw_guarantee_nothing_and_two_equal_ones_what
 
 
 def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
-    rng = np.random.default_rng(3)
-    A = rng.normal(size=(6, 12))
+    A = np.random.default_rng(3).normal(size=(6, 12))
     K_Z, H = A @ A.T, np.vstack([np.eye(2)] * 3)
     corners = [np.array(signs) * SPANS for signs in product((-1, 1), repeat=2)]
     naive = max(math.sqrt(d @ H.T @ np.linalg.pinv(K_Z) @ H @ d) for d in corners)

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from auditor.base.errors import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
@@ -49,13 +48,11 @@ DISEASES = {  # li2007, Figure 1: height 3
 }
 
 
-def classes_of(frame: pd.DataFrame, quasi: list[str]) -> np.ndarray:
+def classes_of(frame, quasi):
     return frame.groupby(quasi, sort=False).ngroup().to_numpy()
 
 
-def promised(
-    frame: pd.DataFrame, quasi: list[str], sensitive: str, ground="ordered"
-) -> list[float]:
+def promised(frame, quasi, sensitive, ground="ordered"):
     codes, values = pd.factorize(frame[sensitive], sort=True)
     by_place = (
         ground
@@ -146,7 +143,7 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
         assert (np.minimum(b, d) < np.maximum(a, c)).any()
 
 
-def small() -> pd.DataFrame:
+def small():
     return pd.DataFrame(
         {
             "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0],

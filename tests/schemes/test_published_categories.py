@@ -119,8 +119,7 @@ def test_a_stated_law_is_compared_and_no_proof(large):
 
 
 def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
-    n = large.x.size
-    one, two = large.rng.integers(0, 4, (2, n))
+    one, two = large.rng.integers(0, 4, (2, large.x.size))
     copies = [
         large.put(f"part-{k}", codes)
         for k, codes in enumerate((one, two, (large.x - one - two) % 4))

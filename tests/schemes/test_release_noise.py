@@ -53,8 +53,7 @@ def test_one_known_record_gave_away_a_table_whose_noise_came_from_the_generator_
     ).block(0, X, [copy])
     (state,) = generator_attack.state_of(uniforms_behind(copy[0], X[0]))
     z = (generator_attack.following(state, X.size - 2) - 0.5) * SQRT12 * SIGMA
-    rebuilt = np.rint(copy.ravel()[2:] - z)
-    np.testing.assert_array_equal(rebuilt, X.ravel()[2:])
+    np.testing.assert_array_equal(np.rint(copy.ravel()[2:] - z), X.ravel()[2:])
 
 
 def test_a_released_copy_does_not_even_show_the_draws():
@@ -196,8 +195,7 @@ def test_hand_worked_draws():
 
 
 def test_no_remainder_is_favoured():
-    values = drawn().integers(3 * 2**61, size=100_000)
-    low = int((values < 2**62).sum())
+    low = int((drawn().integers(3 * 2**61, size=100_000) < 2**62).sum())
     assert stats.binomtest(low, 100_000, 2 / 3).pvalue > FALSE_ALARM
     biased = (drawn().integers(2**63, size=100_000).astype(np.uint64) * np.uint64(2)) % np.uint64(
         3 * 2**61

@@ -7,8 +7,7 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import auditor
 from auditor import AuditorError

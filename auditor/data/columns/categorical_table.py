@@ -12,8 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
-from itertools import product as cartesian
+from itertools import pairwise, product as cartesian
 from typing import Any, Protocol
 
 import numpy as np
