@@ -195,7 +195,6 @@ def entropy_records(
 def _entropies(
     context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
 ) -> tuple[Array, Array]:
-    """``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
     levels = [best_unbiased_combination(law.of(one).level_covariance)[1] for one in coalitions]
     for j in range(table.width):
@@ -358,7 +357,6 @@ class _Information:
         return self._known[key]
 
     def _at_most(self, deviations: Sequence[float]) -> float:
-        """``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
         lacking = (
             0.5 * math.log2(2.0 * math.pi * math.e * std**2)
             - noise_entropy(replace(self._noise, std=std))

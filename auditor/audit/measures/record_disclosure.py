@@ -449,7 +449,6 @@ def name_rows(
 def _known_values(
     one: Reconstruction, blocks: Blocks, targets: Indices, known: Indices, seed: int
 ) -> Array:
-    """Known values of the targets with noise, shape (t, |K|)."""
     parts = [
         x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known]
         for first, x, _ in _numbered(blocks)
