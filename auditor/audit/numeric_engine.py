@@ -93,7 +93,6 @@ def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest)
 
 
 def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-    """Session that the steps of a request share."""
     if "session" not in request.kept:
         request.kept["session"] = NumericSession(request, stripes)
     session: NumericSession = request.kept["session"]

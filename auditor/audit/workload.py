@@ -127,7 +127,6 @@ def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
 
 
 def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
-    """Plugin, or None if it cannot be made."""
     with contained():
         return registry.get(kind, use.name)(use.parameters)
     return None

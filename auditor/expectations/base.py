@@ -100,6 +100,7 @@ class Broken(Expectation):
         self.parameters, self._failure = parameters, failure
 
     def judge(self, evidence: Evidence) -> Judgement:
+        """Raise the error that its parameters raised."""
         raise self._failure
 
 

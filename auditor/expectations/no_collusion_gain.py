@@ -192,7 +192,6 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
-    """State that the insider learner gains."""
     found = [
         (copies.scheme, copies.pooling.insider)
         for copies in pooling

@@ -293,7 +293,6 @@ def _line(record: Measurement, others: dict[str, Any]) -> str:
 def _swept(
     expectation: Expectation, evidence: Evidence
 ) -> Iterator[tuple[float, dict[str, Any], Cell]]:
-    """Yield each cell with its swept value and the other swept values."""
     p: Any = expectation.parameters
     for group in expectation.measured(evidence, p.metric):
         sweep = dict(group[0].sweep)

@@ -216,7 +216,6 @@ def _meant(
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:
-    """Whether an error excludes the branch, rather than its content."""
     if finding.place == place:
         return finding.kind != "value_error"
     return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")

@@ -184,10 +184,6 @@ def _called(result: AuditResult) -> str:
 
 
 def _more_exposed(before: Cells, after: Cells) -> list[str]:
-    """Describe attributes that a new attack leaves less unknown than before.
-
-    It changes no cell, but the release is more exposed.
-    """
     strongest, lines = _strongest(before), []
     new = {key: group for key, group in after.items() if key not in before}
     for place, group in _strongest(new).items():

@@ -42,8 +42,8 @@ def json_block(value: Any) -> Markup:
 def deflated(text: str, **attributes: str) -> Markup:
     """Element with compressed text, which browsers never run.
 
-    It holds the base64 of a raw deflate stream (RFC 1951); ``data-size`` is the inflated size in bytes.
-    The text cannot close the element.
+    The base64 of a raw deflate stream (RFC 1951), which cannot close the element; ``data-size`` is
+    the inflated size in bytes.
     """
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -144,7 +144,7 @@ def series(names: Sequence[str], values: Sequence[Any], **more: Any) -> Part:
 
 
 def falling(names: Sequence[str], first: float, last: float) -> Part:
-    """Size that falls with the series, so that coinciding marks stay visible."""
+    """Size that falls with the series, so that marks stay visible."""
     scale = {"domain": [0, max(1, len(names) - 1)], "range": [first, last], "zero": False}
     return field("i:Q", scale=scale, legend=None)
 
@@ -263,13 +263,13 @@ class Chart:
     Attributes
     ----------
     rows : list of dict
-        Fields of the views; ``_label`` and ``_cell`` are texts of a table.
+        Fields; ``_label`` and ``_cell`` are texts of a table.
     names : list of str
         Series in the order of the legend.
     titles : dict
-        Axis titles by option, for controls whose options differ in unit.
+        Axis titles by option, if units differ.
     first, note : str
-        Head of the table's first column, and its explanation.
+        Head and explanation of the table's first column.
     """
 
     id: str

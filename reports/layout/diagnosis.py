@@ -120,7 +120,6 @@ def _bound(record: Measurement | None) -> str:
 
 
 def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[str, str]]]:
-    """Texts of each row, by metric."""
     found = dict[Key, dict[str, str]]()
     for key, (metric, value) in _values(reading, heads):
         shares = metric in ("values_equal", "column_equal", "column_unique")

@@ -143,7 +143,6 @@ def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
 
 
 def _missed(result: AuditResult) -> ExpectationRecord | None:
-    """Worst expectation that does not hold."""
     missed = [one for one in result.expectations if one.status != "holds"]
     return min(missed, key=lambda one: one.status != "fails", default=None)
 

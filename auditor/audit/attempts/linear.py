@@ -108,7 +108,6 @@ def fitted_maps(
 def _undone(
     transformed: Transformed, batch: Sequence[Affine], coalitions: Sequence[Coalition]
 ) -> list[Affine]:
-    """Maps in the audit's coordinates, ``W_i M_i``."""
     matrices = [transform.matrix for transform in transformed.transforms]
     return [
         replace(

@@ -121,7 +121,6 @@ def attack_records(
 def _error_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
 ) -> dict[Coalition, Bars]:
-    """Error bars without closed forms; empty if one release shows none."""
     release = attacker.release
     if release.estimated:
         return {} if isinstance(attacker.knowledge, Estimated | KnownRecords) else groups
@@ -247,7 +246,6 @@ class Gap(NamedTuple):
 
 
 def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
-    """Originals and copies of the first records."""
     blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
     x, copies = release.heads(coalition, blocks, MOST_COUNTED)
     return x, list(copies.values())
@@ -300,7 +298,6 @@ def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
 
 
 def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int) -> Array:
-    """Squared distance of the two posteriors for each outcome, shape (u,)."""
     found = np.empty(copies[0].size)
     for a in range(0, found.size, AT_ONCE):
         part = [copy[a : a + AT_ONCE] for copy in copies]

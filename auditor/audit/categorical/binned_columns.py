@@ -199,7 +199,6 @@ class _Grid:
         return Sums.of(found, codes, group, self._data.size, groups)
 
     def _likelihood(self) -> Array:
-        """``P(T in cell | bin)``, shape (s, cells)."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)

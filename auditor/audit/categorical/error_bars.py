@@ -54,8 +54,6 @@ def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]]:
-    """Every mean and the gain: of all records, and without each group."""
-
     def left_out(each: Sums, groups: Array) -> Array:
         return groups.sum() - np.append(0.0, groups[each.sizes > 0])
 
@@ -126,7 +124,6 @@ def _redrawn(
     rng: np.random.Generator,
     panel: tuple[Codes, list[Codes]] | None,
 ) -> Mapping[Coalition, Sums]:
-    """Sums of one redraw, fitted anew without ``fits``."""
     view, data, rows = attacker.view, attacker.release.data, 0
     known = view.knowledge
     if isinstance(known, Estimated | KnownRecords):

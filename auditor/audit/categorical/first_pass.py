@@ -143,7 +143,6 @@ class CountJob(Job[Counted]):
 
 
 def _stated(release: UniformRelease) -> bool:
-    """Whether the law states each copy's transitions."""
     law = release.law
     return law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
 

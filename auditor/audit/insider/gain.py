@@ -229,12 +229,10 @@ def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
 
 
 def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Array]:
-    """Copies with the differences of the record ``shift`` rows before."""
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 
 def _by_best(best: Array, x: Array, taught: Indices) -> Array:
-    """Prediction of x, shape (n,), from the best copy alone."""
     first = least_squares(best, x, taught)
     left = (x - first)[taught]
     return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)

@@ -104,7 +104,6 @@ def noise_density(
 
 
 def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
-    """Squared errors of the first rows, every second one by the other half's fit."""
     errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
     for side, fit in enumerate(fits[::-1]):
         errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)

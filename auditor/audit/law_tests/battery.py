@@ -370,7 +370,6 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    """``√2 cos(π l u)``, l = 1 … COSINES, by Chebyshev's recurrence."""
     found = np.empty((COSINES + 1, len(u)), dtype=np.float32)
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, COSINES + 1):

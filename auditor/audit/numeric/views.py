@@ -150,7 +150,6 @@ def noise_levels(K_Z: Array, variances: Array) -> Array:
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
-    """Levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
     return noise_levels(K_Z, np.full_like(variances, variances.mean()))
 
 
