@@ -13,8 +13,8 @@ import auditor
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.cli import cli
 from auditor.data import file_rows as streamed
-from auditor.runs.copy_files.write import write_copies
 from auditor.runs.copy_files.request import Treatment
+from auditor.runs.copy_files.write import write_copies
 from tests.tiers import each_once
 
 ROWS = 900

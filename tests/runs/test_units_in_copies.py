@@ -10,8 +10,8 @@ import pytest
 
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files.append import append_copies
-from auditor.runs.copy_files.write import write_copies
 from auditor.runs.copy_files.request import Treatment
+from auditor.runs.copy_files.write import write_copies
 
 RNG = np.random.default_rng(2**40 + 21)
 
