@@ -17,7 +17,6 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.request import make_scheme
 from auditor.audit.numeric.limits import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
@@ -70,6 +69,8 @@ class Workload(NamedTuple):
     seconds: float
     memory: int
     results: int
+    coalitions: int
+    engine: str
 
 
 def workload(
@@ -82,9 +83,8 @@ def workload(
     PluginError
         The scheme names an unknown engine.
     """
-    categorical = by_engine(
-        {"numeric": False, "categorical": True}, registry.get("scheme", use.name)
-    )
+    plugin = registry.get("scheme", use.name)
+    categorical = by_engine({"numeric": False, "categorical": True}, plugin)
     tried = list(tries(here, use, copies))
     asked = expand_all(here.coalitions, copies, here.seed)
     width, size = table.width, 0
@@ -96,7 +96,7 @@ def workload(
     else:
         memory = _number_bytes(here, table, use, copies, tried)
     memory += LOADED + max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
-    memory += INSIDER_BYTES * (not registry.get("scheme", use.name).makes_copies)
+    memory += INSIDER_BYTES * (not plugin.makes_copies)
     memory += 0 if table.keys is None else 4 * sum(map(sys.getsizeof, table.keys.cells))
     figures = RECORD_BYTES * FIGURES * (width + 1) * sum(count for *_, count in tried)
     results = figures + MEMBER_BYTES * sum(map(len, asked))
@@ -108,7 +108,8 @@ def workload(
     seconds = replicates * _seconds(here, use, tried, rows, width, size, made)
     seconds += pooling * width * (INSIDER + INSIDER_ROW * min(rows, LEARNT)) * min(copies - 1, 8)
     values = rows * (1 if categorical else width) * copies * replicates
-    return Workload(width, values, seconds, int(MARGIN * memory), int(MARGIN * results))
+    memory, results = int(MARGIN * memory), int(MARGIN * results)
+    return Workload(width, values, seconds, memory, results, len(asked), plugin.engine)
 
 
 def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
@@ -166,7 +167,7 @@ def _seconds(
 
 def _number_bytes(here: Scenario, table: Table, use: SchemeUse, M: int, tried: list[Try]) -> int:
     n, N = table.rows, table.width
-    scheme = make_scheme(use, here.base)
+    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
     block, record = row_blocks(n, N)[0][1] * 8, scheme.blank(1, N).nbytes
     held = n * M * record
     drawn = held if held <= KEEP_BYTES and not table.streamed else block * M * record // 8

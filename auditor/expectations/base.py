@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from auditor import registry
 from auditor.base.errors import AuditorError, PluginError
-from auditor.process.containment import contained
+from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.evidence import Evidence, ReleaseEvidence
 from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
+from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read_plugins import parse_coalitions
 
 Names = str | list[str]
@@ -233,4 +236,51 @@ def undecided(
     so_far = f"; so far: {record.status}: {record.why}" if record.status != "undecided" else ""
     return record.model_copy(
         update={"status": "undecided", "why": f"the audit was stopped: {tasks} missing{so_far}"}
+    )
+
+
+ALWAYS = "noise-follows-law"
+"""The expectation of every audit; it is in the results only if it fails."""
+IMPLICIT_LEVEL = 1e-4
+"""Its level over all schemes: one false alarm in ten thousand audits of honest noise."""
+
+
+def judge(
+    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()
+) -> list[ExpectationRecord]:
+    """Return the verdict on every expectation; one that covers missing tasks is undecided."""
+    found = []
+    for use in scenario.expect:
+        record = undecided(_judged(use, evidence), use.expectation, missing)
+        line = scenario.places.problem(("expect", use.place), "").line
+        found.append(record.model_copy(update={"line": line}))
+    # every audit expects noise to follow its law: schemes that fail, unless already judged
+    expected = registry.get("expectation", ALWAYS)
+    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
+    whole = [each for each in asked if each.sweep is None]
+    schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
+    for scheme in schemes:
+        if any(each.scheme is None or scheme in listed(each.scheme) for each in whole):
+            continue
+        expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
+        record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
+        found += [undecided(record, expectation, missing)] if record.status == "fails" else []
+    return found
+
+
+def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
+    """Return a verdict; an expectation that fails to judge is undecided."""
+    if type(use.expectation).__module__.partition(".")[0] not in OURS:
+        evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
+    with contained() as failure:
+        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
+        return record
+    return ExpectationRecord(
+        expectation=use.name,
+        where=use.where,
+        status="undecided",
+        observed=None,
+        bound=None,
+        why=f"could not be judged: {failure.reason}",
+        failed=True,
     )

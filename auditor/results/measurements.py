@@ -23,13 +23,15 @@ from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from auditor.base.text import visible_on_one_line
 from auditor.base.types import Array, Indices
+from auditor.numerics.statistics import quantile
 from auditor.process.deferred import pa, pd, pq
-from auditor.results.records import Measurement
+from auditor.results.records import FEWEST_REPLICATES, Measurement
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
 """Numeric columns; NaN if a record has none."""
@@ -358,3 +360,52 @@ def _columns(measurements: Measurements) -> dict[str, Column]:
 def _is_number(value: Any) -> bool:
     whole = type(value) is int and -LARGEST_INTEGER <= value < LARGEST_INTEGER
     return isinstance(value, float) or whole
+
+
+ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
+"""Error bars that the spread between enough replicates replaces."""
+SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap", "close")
+"""Metrics that may be below 0."""
+
+
+def spread_over_replicates(measurements: Measurements) -> Measurements:
+    """Return measurements with error bars from five or more replicates.
+
+    The spread between replicates is the error of a single one, with Student's t. Cells with levels that
+    differ between replicates count as estimated.
+    """
+    bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
+    estimated = [place for place, bar in enumerate(bars.values) if bar in ESTIMATED]
+    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)
+    replaceable = explained[reasons.places] | _levels_differ(measurements)
+    replaceable &= measurements.where(status="ok")
+    unknown = np.flatnonzero(np.isin(bars.places, estimated) | replaceable)
+    cell = measurements.taken(unknown).cells()
+    infinite = ~np.isfinite(measurements.columns["value"][unknown])  # a guarantee, in every draw
+    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)
+    changed = unknown[spread[cell]]
+    if not changed.size:
+        return measurements
+    some = measurements.taken(changed)
+    cell, value = some.cells(), some.columns["value"]
+    count = np.bincount(cell)
+    wide = {each: quantile(0.975, each - 1) for each in set(count.tolist())}
+    squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
+    error = np.sqrt(np.bincount(cell, squares) / (count - 1))
+    half = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
+    signed = [metric in SIGNED for metric in some.column("metric")]
+    low = np.where(signed, value - half, np.maximum(0.0, value - half))
+    found = {"std_error": error[cell], "ci_low": low, "ci_high": value + half}
+    columns = {name: measurements.columns[name].copy() for name in found}
+    for name, figures in found.items():
+        columns[name][changed] = figures
+    return measurements.replaced(
+        **columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None)
+    )
+
+
+def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
+    cell, levels = measurements.cells(), measurements.columns["levels"]
+    size = max(1, len(levels.values))
+    found = np.unique(cell * size + levels.places) // size  # each cell once per level
+    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)

@@ -21,17 +21,15 @@ from auditor.base.errors import (
 from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from auditor.runs.check import check_data
 from auditor.runs.copy_files.read import read_release
 from auditor.runs.estimate import attack
 from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep
 from auditor.runs.output import watched
 from auditor.runs.perturb import Release, perturb
-from auditor.runs.plan import within_budget
+from auditor.runs.plan import checked_scenario
 from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import read_scenario
 
 __all__ = [
     "AuditResult",
@@ -111,8 +109,7 @@ def run(
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
     changes = {**(overrides or {}), **({} if budget is None else {"budget": budget})}
-    checked = read_scenario(scenario, tuple(changes.items()), seed)
-    checked, _ = within_budget(checked, check_data(checked))
+    checked = checked_scenario(scenario, changes, seed)
     output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
     keep = None if output is None else Keep(_made(output), resume)
     with watched(checked.title, False if listener is not None else progress) as shown:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
-from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
 from auditor.audit.workload import workload
@@ -27,7 +25,7 @@ from auditor.process.environment import KEPT_BYTES, available, free, may_fork, p
 from auditor.registry.parameters import parse_path
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
-from auditor.scenario.read import at_point, read_scenario
+from auditor.scenario.read import Source, at_point, read_scenario
 from auditor.scenario.read_plugins import DECIDING
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
@@ -148,7 +146,6 @@ def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
 def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
     """Return the plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
-    coalitions = len(expand_all(here.coalitions, copies, here.seed))
     pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
     work = workload(here, table, use, copies, pooling)
     return Line(
@@ -157,14 +154,20 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
         width=work.width,
         copies=copies,
         replicates=replicates,
-        coalitions=coalitions,
-        cells=coalitions * len(here.knowledge) * len(here.attacks) * replicates,
+        coalitions=work.coalitions,
+        cells=work.coalitions * len(here.knowledge) * len(here.attacks) * replicates,
         values=work.values,
         memory=work.memory,
         work=work.seconds,
         results=work.results * replicates,
-        engine=registry.get("scheme", use.name).engine,
+        engine=work.engine,
     )
+
+
+def checked_scenario(source: Source, overrides: Mapping[str, Any], seed: int | None) -> Scenario:
+    """Return a scenario, checked against its data and cut to its budget."""
+    scenario = read_scenario(source, tuple(overrides.items()), seed)
+    return within_budget(scenario, check_data(scenario))[0]
 
 
 ENOUGH_ROWS, FEWEST_ROWS = 20_000, 1_000

@@ -26,6 +26,7 @@ from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.process.deferred import scipy
+from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled
 from auditor.schemes.base.additive import AdditiveScheme
@@ -49,8 +50,12 @@ def remedy_of(
 ) -> Remedy | None:
     """Return a remedy that leaves half of every attribute unknown, or None.
 
+    None also for a table with fewer records than a figure may be of.
+
     ``measurements`` are of this release alone. Attributes known in clear do not count.
     """
+    if table.rows < FEWEST_RECORDS:
+        return None
     exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
     if isinstance(scheme, UniformScheme):
         # known columns expose others through published data, which retention cannot change

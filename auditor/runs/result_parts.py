@@ -16,74 +16,25 @@ from auditor import registry
 from auditor.audit.base.request import make_scheme, release_levels
 from auditor.data.source import is_public
 from auditor.data.table import Table
-from auditor.numerics.statistics import quantile
 from auditor.process.containment import contained
 from auditor.process.environment import version
 from auditor.results import bibliography, table_register as owner
-from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements
 from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary
+from auditor.results.records import AttributeSummary, DataSummary
 from auditor.runs.remedies import remedy_of
 from auditor.runs.tables import notes_of, table_of
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
-from auditor.schemes.base.scheme import TableMoments
 
-ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
-"""Error bars that the spread between enough replicates replaces."""
-SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap", "close")
-"""Metrics that may be below 0."""
 DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means over such draws; the levels shown are the first replicate's"
 PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
 
 
-def spread_over_replicates(measurements: Measurements) -> Measurements:
-    """Return measurements with error bars from five or more replicates.
-
-    The spread between replicates is the error of a single one, with Student's t. Cells with levels that
-    differ between replicates count as estimated.
-    """
-    bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
-    estimated = [place for place, bar in enumerate(bars.values) if bar in ESTIMATED]
-    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)
-    replaceable = explained[reasons.places] | _levels_differ(measurements)
-    replaceable &= measurements.where(status="ok")
-    unknown = np.flatnonzero(np.isin(bars.places, estimated) | replaceable)
-    cell = measurements.taken(unknown).cells()
-    infinite = ~np.isfinite(measurements.columns["value"][unknown])  # a guarantee, in every draw
-    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)
-    changed = unknown[spread[cell]]
-    if not changed.size:
-        return measurements
-    some = measurements.taken(changed)
-    cell, value = some.cells(), some.columns["value"]
-    count = np.bincount(cell)
-    wide = {each: quantile(0.975, each - 1) for each in set(count.tolist())}
-    squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
-    error = np.sqrt(np.bincount(cell, squares) / (count - 1))
-    half = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
-    signed = [metric in SIGNED for metric in some.column("metric")]
-    low = np.where(signed, value - half, np.maximum(0.0, value - half))
-    found = {"std_error": error[cell], "ci_low": low, "ci_high": value + half}
-    columns = {name: measurements.columns[name].copy() for name in found}
-    for name, figures in found.items():
-        columns[name][changed] = figures
-    return measurements.replaced(
-        **columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None)
-    )
-
-
-def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
-    cell, levels = measurements.cells(), measurements.columns["levels"]
-    size = max(1, len(levels.values))
-    found = np.unique(cell * size + levels.places) // size  # each cell once per level
-    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
-
-
-def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
-    """Return the table in aggregates, and its digest for resumed runs."""
+def summary_of_data(whole: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
+    """Return the table of a sweep point in aggregates, and its digest for resumed runs."""
+    scenario = at_point(whole, point)
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
@@ -93,7 +44,7 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
     summary = DataSummary(
         source=table.source,
         rows=table.rows,
-        attributes=_summaries_of_attributes(table, moments),
+        attributes=_summaries_of_attributes(table, moments.mean, variances),
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
@@ -109,7 +60,9 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
     return summary, digest
 
 
-def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
+def _summaries_of_attributes(
+    table: Table, means: NDArray[np.float64], variances: NDArray[np.float64]
+) -> list[AttributeSummary]:
     categories = () if table.categorical is None else table.categorical.attributes
     sizes = {attribute.name: attribute.size for attribute in categories}
     units: list[float | None] = [None] * table.width
@@ -124,7 +77,7 @@ def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[Attrib
             unit=unit,
         )
         for name, mean, variance, unit in zip(
-            table.attributes, moments.mean, np.diag(moments.covariance), units, strict=True
+            table.attributes, means, variances, units, strict=True
         )
     ]
     return found + [
@@ -149,7 +102,7 @@ def summaries_of_schemes(
             with contained():  # if it fails, every cell of the scheme says so
                 levels = list(release_levels(use, here))
                 found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
-                if not so_far and len(found) and table.rows >= FEWEST_RECORDS and not anew:
+                if not so_far and len(found) and not anew:
                     scheme = make_scheme(use, here.base, table)
                     remedy = remedy_of(found, scheme, levels, table, moments)
             summaries.append(
@@ -166,6 +119,12 @@ def summaries_of_schemes(
                 )
             )
     return summaries
+
+
+def attack_kinds(scenario: Scenario, others: Sequence[str]) -> dict[str, str]:
+    """Return the kind of the scenario's attacks and of ``others``."""
+    names = [*(use.name for use in scenario.attacks), *others]
+    return {name: str(registry.get("attack", name).attack_kind) for name in names}
 
 
 def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[Reference]]:

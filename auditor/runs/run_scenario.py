@@ -6,40 +6,31 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base.errors import WorkersLost
-from auditor.expectations.base import Missing, listed, undecided
-from auditor.process.containment import OURS, contained
+from auditor.expectations.base import Missing, judge
+from auditor.process.containment import contained
 from auditor.process.interrupt import Interrupted, check
 from auditor.results.evidence import Evidence
-from auditor.results.measurements import Measurements
+from auditor.results.measurements import Measurements, spread_over_replicates
 from auditor.results.model import AuditResult, Partial, Provenance
-from auditor.results.records import DataSummary, ExpectationRecord
+from auditor.results.records import DataSummary
 from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
+    attack_kinds,
     provenance,
-    spread_over_replicates,
     summaries_of_plugins,
     summaries_of_schemes,
     summary_of_data,
 )
 from auditor.runs.tasks import Task, carry_out_all, first_look, plan
 from auditor.runs.workers import Crew
-from auditor.scenario.model import ExpectationUse, Scenario
-from auditor.scenario.read import at_point
+from auditor.scenario.model import Scenario
 from auditor.scenario.read_plugins import untried
-
-ALWAYS = "noise-follows-law"
-"""The expectation of every audit; it is in the results only if it fails."""
-IMPLICIT_LEVEL = 1e-4
-"""Its level over all schemes: one false alarm in ten thousand audits of honest noise."""
-
 
 FIRST_SECONDS = 2.0
 """Longest first look, so that a sweep of many releases begins."""
@@ -88,9 +79,7 @@ def run_scenario(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     points = scenario.sweep_points()
-    summaries, digests = zip(
-        *(summary_of_data(at_point(scenario, point), point) for point in points), strict=True
-    )
+    summaries, digests = zip(*(summary_of_data(scenario, point) for point in points), strict=True)
     tasks = list(plan(scenario, points, estimated=workers > 1 or cluster is not None))
     found, partial, spent = _Found(tasks, listener), None, 0.0
 
@@ -195,7 +184,6 @@ def _result(
     )
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     left_out = untried(scenario)
-    attacks = [*(use.name for use in scenario.attacks), *left_out]
     plugins, references = summaries_of_plugins(scenario)
     return AuditResult.model_construct(  # all parts were made here, so they are not checked again
         name=scenario.name,
@@ -209,7 +197,7 @@ def _result(
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
         pictures=[picture for audit in audits for picture in audit.pictures],
-        attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in attacks},
+        attack_kinds=attack_kinds(scenario, left_out),
         untried=left_out,
         left_out=list(scenario.left_out),
         partial=partial,
@@ -238,44 +226,3 @@ def _carry_out_missing(crew: Crew, finished: FinishedTasks | None, found: _Found
             lap = now
     if finished is not None:
         finished.finish()
-
-
-def judge(
-    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()
-) -> list[ExpectationRecord]:
-    """Return the verdict on every expectation; one that covers missing tasks is undecided."""
-    found = []
-    for use in scenario.expect:
-        record = undecided(_judged(use, evidence), use.expectation, missing)
-        line = scenario.places.problem(("expect", use.place), "").line
-        found.append(record.model_copy(update={"line": line}))
-    # every audit expects noise to follow its law: schemes that fail, unless already judged
-    expected = registry.get("expectation", ALWAYS)
-    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
-    whole = [each for each in asked if each.sweep is None]
-    schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
-    for scheme in schemes:
-        if any(each.scheme is None or scheme in listed(each.scheme) for each in whole):
-            continue
-        expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
-        record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
-        found += [undecided(record, expectation, missing)] if record.status == "fails" else []
-    return found
-
-
-def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
-    """Return a verdict; an expectation that fails to judge is undecided."""
-    if type(use.expectation).__module__.partition(".")[0] not in OURS:
-        evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
-    with contained() as failure:
-        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
-        return record
-    return ExpectationRecord(
-        expectation=use.name,
-        where=use.where,
-        status="undecided",
-        observed=None,
-        bound=None,
-        why=f"could not be judged: {failure.reason}",
-        failed=True,
-    )

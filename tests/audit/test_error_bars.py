@@ -13,8 +13,7 @@ from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.redraws import redrawn_moments
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
-from auditor.results.measurements import Measurements
-from auditor.runs.result_parts import spread_over_replicates
+from auditor.results.measurements import Measurements, spread_over_replicates
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from benchmarks.coverage import LOW, measure
 

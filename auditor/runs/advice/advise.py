@@ -23,11 +23,10 @@ from auditor.runs.advice.candidates import (
     candidates_of,
     parameters_of,
     schemes_of,
-    utility_of,
     weakest,
 )
 from auditor.runs.advice.checks import checked_place, shuffled_note
-from auditor.runs.advice.columns import USES, Chosen, Request, chosen
+from auditor.runs.advice.columns import USES, Chosen, Request, chosen, utility_of
 from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 

@@ -18,8 +18,8 @@ from auditor.process.interrupt import Interrupted
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.model import AuditResult
 from auditor.results.records import Exposed, Measurement, Tried, Verdict, cells, mean_theory, pooled
-from auditor.runs.advice.candidates import MODEL, STEPS, Candidate, weakest, within
-from auditor.runs.advice.columns import SURE
+from auditor.runs.advice.candidates import STEPS, Candidate, weakest, within
+from auditor.runs.advice.columns import MODEL, SURE
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -26,14 +26,10 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
-from auditor.audit.measures.utility import is_class
 from auditor.base.errors import AuditorError
 from auditor.base.types import Array
-from auditor.data.load import load_target
-from auditor.data.request import DataUse
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
-from auditor.numerics.random_streams import stream
 from auditor.results.records import Epsilon
 from auditor.runs.advice.columns import Chosen, Request
 from auditor.runs.arguments import make_plugin
@@ -46,7 +42,6 @@ from auditor.schemes.replacement.law import fresh_chances, left_by_retention
 
 STEPS = 24
 """Levels of the grid per decade: each is 10 % more noise than the one before."""
-MODEL = "decision-tree"
 ADDED, REPLACED = ("corner-wave", "correlated", "independent"), ("uniform-multilevel", "uniform")
 GUARANTEED = ("corner-wave", "laplace-multilevel")
 """If bounds size the noise: the first has the least ε at δ for many columns, the second a pure ε."""
@@ -419,19 +414,3 @@ def candidates_of(
             )
         made.append(noise)
     return made
-
-
-def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
-    """Return the section ``utility`` of the audits: the class to predict, if any."""
-    if request.target is None:
-        return {}
-    data = chosen.measured
-    use = DataUse(
-        request.data, data.get("columns"), data.get("rows"), data.get("missing", "refuse")
-    )
-    label = load_target(use, request.target, stream(request.seed, "data"))
-    if not is_class(label):
-        raise AuditorError(
-            f"--target {request.target!r} is a column of numbers, and a classifier predicts classes"
-        )
-    return {"target": request.target, "models": [MODEL]}

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from auditor.audit.measures.utility import is_class
 from auditor.base.errors import AuditorError
 from auditor.base.text import counted, quoted
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
-from auditor.data.load import load_table, read_columns
+from auditor.data.load import load_table, load_target, read_columns
 from auditor.data.request import DataUse, is_file
 from auditor.data.table import Bounds, Table
 from auditor.numerics.random_streams import stream
@@ -259,3 +260,22 @@ class Request:
             raise AuditorError(
                 "--utility classifier needs --target, the column to predict; nothing else takes one"
             )
+
+
+MODEL = "decision-tree"
+
+
+def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
+    """Return the section ``utility`` of the audits: the class to predict, if any."""
+    if request.target is None:
+        return {}
+    data = chosen.measured
+    use = DataUse(
+        request.data, data.get("columns"), data.get("rows"), data.get("missing", "refuse")
+    )
+    label = load_target(use, request.target, stream(request.seed, "data"))
+    if not is_class(label):
+        raise AuditorError(
+            f"--target {request.target!r} is a column of numbers, and a classifier predicts classes"
+        )
+    return {"target": request.target, "models": [MODEL]}

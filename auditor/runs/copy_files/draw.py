@@ -1,8 +1,4 @@
-"""Copies drawn and finished block by block on their way into files.
-
-Each copy is finished alone, as a function of the copy, of public bounds and steps, and of the blank
-cells. Theorem 4 is exact for copies as drawn, and no longer for these (docs/release.md).
-"""
+"""Copies drawn and finished block by block on their way into files."""
 
 from __future__ import annotations
 
@@ -18,8 +14,16 @@ from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels
-from auditor.runs.copy_files.finish import Finish, finishes, in_single, shared_in_units
-from auditor.runs.copy_files.request import Asked, Blank, Parts, Treatment
+from auditor.runs.copy_files.request import (
+    Asked,
+    Blank,
+    Finish,
+    Parts,
+    Treatment,
+    finishes,
+    in_single,
+    shared_in_units,
+)
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
