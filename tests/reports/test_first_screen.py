@@ -2,7 +2,7 @@ import re
 
 import pytest
 from report_cases import audited, error
-from test_report_html import Page
+from test_report_pages import Page
 
 import auditor
 from auditor.results.model import Partial
