@@ -194,9 +194,13 @@ def _meant(
         for branch, group in entered.items()
     }
     written = set[Path]().union(*unknown.values())
-    fewest = min(unknown, key=lambda branch: len(unknown[branch]), default=None)
-    if fewest is not None and len(unknown[fewest]) < len(written):
-        return entered[fewest], []
+    named = [branch for branch in entered if len(unknown[branch]) < len(written)]
+    if len(named) == 1:
+        return entered[named[0]], []
+    if len(named) > 1:
+        mixed = {path for path in written if not all(path in each for each in unknown.values())}
+        names = ", ".join(sorted(str(path[-1]) for path in mixed))
+        return [], [(place, f"mixes fields that do not go together: {names}", False)]
     wanted = [
         str(f.place[-1])
         for group in entered.values()

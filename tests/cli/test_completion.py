@@ -141,7 +141,7 @@ def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch)
     done = folder.runpytest_inprocess("-v")
     done.stdout.fnmatch_lines([
         "mine.yaml::runs FAILED*", "*cells failed",
-        "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
+        "correlated, llse, perfect: ValueError at test_completion.py*",
     ])  # fmt: skip
     done.stdout.no_fnmatch_line("*secret*")
 
