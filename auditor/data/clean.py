@@ -134,7 +134,7 @@ class Cleaned:
 def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
     """Records as numbers and codes.
 
-    With categories, unnamed columns must be numeric and vary.
+    With categories, columns that the user did not name must be numeric and vary.
 
     Raises
     ------
