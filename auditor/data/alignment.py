@@ -2,9 +2,9 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``X``, ``Y`` | original and copy, records from all over the table | (n, N) |
+| ``X``, ``Y`` | original and copy, a sample of records | (n, N) |
 | ``z_j`` | Fisher's transform of the correlation of column j with itself, ``atanh r_j · √(n − 3)``: N(0, 1) if rows are unrelated | (N,) |
-| ``s_j`` | its expectation if the copy is the original plus independent noise, ``atanh ρ_j · √(n − 3)`` | (N,) |
+| ``s_j`` | its expectation under independent noise, ``atanh ρ_j · √(n − 3)`` | (N,) |
 
 The copy's variance shows its noise: for ``Y = X + Z`` the correlation is ``ρ = σ_X / σ_Y``. For a
 smoother copy (rounded, top-coded, in classes: ``E(Y | X)``) it is ``σ_Y / σ_X``. Rows count as
@@ -210,7 +210,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     # takes 0.2 s
     from scipy.optimize import linear_sum_assignment
 
-    # column j of the copy is most like column order[j] of the original
+    # column j of the copy is most like order[j]
     order = linear_sum_assignment(-(R**2).T)[1]
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)

@@ -54,9 +54,9 @@ class Asked:
 
     Attributes
     ----------
-    named : bool
+    named
         Whether the user named the columns, so that booleans mean 0 and 1.
-    large : bool
+    large
         Whether records stay out of memory.
     """
 
@@ -74,14 +74,14 @@ class Cleaned:
     ----------
     numeric : tuple of N str
         Columns of finite numbers.
-    required : tuple of str
+    required
         Columns whose gaps exclude a record.
     content : ndarray of shape (n, N + K), or Scratch
         Numbers, then codes of the K categorical columns that are not binned.
     attributes : tuple of K Attribute
     blanks : ndarray of shape (n, N) or None
         Cells with their column's mean.
-    make : callable
+    make
         Makes the content again.
     """
 
@@ -211,7 +211,6 @@ def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) 
 
 
 def _held(rows: FileRows | FileCodes) -> Any:
-    """Rows of a file, in memory if few."""
     few = math.prod(rows.shape) * 8 <= file_rows.HELD_BYTES
     return _sealed(rows.read(0, rows.shape[0])) if few else rows
 
@@ -257,7 +256,6 @@ def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
 
 
 def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
-    """Number of records of each code in a column."""
     found = Counter[float]()
     for x in _blocks(rows, rows.shape[1]):
         found.update(dict(zip(*np.unique(x[:, j], return_counts=True), strict=True)))
@@ -296,11 +294,11 @@ class Column:
 
     Attributes
     ----------
-    missing, infinite, text : Cells
+    missing, infinite, text
         Blank, infinite and non-numeric cells.
-    labels : dict
+    labels
         Categories → codes, in order of appearance.
-    floats : bool
+    floats
         Whether some records, so all labels, are floats.
     head : ndarray
         First numbers.

@@ -4,9 +4,9 @@ Cells of a generalised copy denote sets of values:
 
 | cell | set |
 | --- | --- |
-| ``[20, 30[``, ``[20; 30)``, ``20-30``, ``20..30`` | the numbers between, an interval |
-| ``<30``, ``>=65``, ``65+`` | numbers to the largest, or from the smallest, end of other cells |
-| ``816**`` | values of this length with any characters in place of stars |
+| ``[20, 30[``, ``[20; 30)``, ``20-30``, ``20..30`` | an interval |
+| ``<30``, ``>=65``, ``65+`` | numbers to the largest or from the smallest end of other cells |
+| ``816**`` | values of this length, stars for any character |
 | ``{flu, hiv}`` | the values named |
 | ``*`` | every value |
 """
@@ -140,9 +140,9 @@ class Copy:
         Whether the copy has the record.
     said : ndarray of shape (N,)
         Whether the copy has any cell of the column.
-    others : tuple of str
+    others
         Columns that the original lacks.
-    beyond : int
+    beyond
         Number of records that the original lacks.
     """
 
@@ -364,7 +364,7 @@ def _columns(
                 notes.append(f"{quoted(path.name)}: {which}")
     still = [name for name in lacking if name not in frame]
     if data is not None and still:
-        read_columns(name_of(path), still)  # says which, and the nearest name
+        read_columns(name_of(path), still)  # raises the error
     if not len(frame.columns):
         raise DataError(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
@@ -427,7 +427,8 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
     Parameters
     ----------
     files : iterable of (path, rows, names)
-        ``rows``: each original record's file row, shape (n,), −1 if absent. Of ``names`` the first ``MOST_COLUMNS`` are read.
+        ``rows``: each original record's file row, shape (n,), −1 if absent. Of ``names`` the first
+        ``MOST_COLUMNS`` are read.
 
     Raises
     ------
@@ -474,7 +475,6 @@ def _as_floats(cells: pd.Series[Any]) -> Array:
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
-    """Column as numbers, codes (unless all differ) and text."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, NDArray[Any]]] = []

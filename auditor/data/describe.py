@@ -42,17 +42,17 @@ class Description:
 
     Attributes
     ----------
-    columns : tuple of Column
+    columns
         In file order, without unnamed ones.
-    rows, seen : int
+    rows, seen
         Number of records (estimated for a sample), and of records read.
-    order : str or None
+    order
         Column that numbers records, if its order has more dependence than the file's.
-    dependent : dict
+    dependent
         Column → significant rank correlation of consecutive records, in that order.
-    varied_by : float
+    varied_by
         Fewest first records in which every usable column varies; infinite if more than the sample.
-    grouped : dict
+    grouped
         Column → columns that it mostly determines.
     """
 

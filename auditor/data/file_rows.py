@@ -64,7 +64,7 @@ class Scratch:
         return _state(self.name) == self._state
 
     def read(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` (exclusive)."""
+        """Rows ``start:stop``."""
         W = self.shape[1]
         return np.fromfile(self.name, count=(stop - start) * W, offset=8 * start * W).reshape(-1, W)
 
@@ -104,7 +104,7 @@ class FileRows:
         return found
 
     def read(self, start: int, stop: int) -> Array:
-        """Records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+        """Records ``start:stop``, shape (stop − start, N).
 
         Raises
         ------
@@ -139,7 +139,7 @@ class FileCodes:
         return self.rows.shape[:1]
 
     def read(self, start: int, stop: int) -> Codes:
-        """Codes of records ``start`` to ``stop`` (exclusive)."""
+        """Codes of records ``start:stop``."""
         return codes_from(self.rows.read(start, stop), self.attributes, self.places)
 
 

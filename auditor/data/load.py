@@ -58,13 +58,13 @@ class Raw:
 
     Attributes
     ----------
-    names : list of str
+    names
         Selected columns.
-    read : callable
+    read
         Yields some columns, in order.
-    pieces : sequence of Piece
+    pieces
         Of a file.
-    source : Source or None
+    source
         Registered source, with all columns and the randomness before the draw.
     """
 
@@ -101,15 +101,15 @@ def load_table(
 
     Parameters
     ----------
-    use : DataUse
-        Booleans of named columns become 0 and 1. The default is all columns except class labels;
-        with categories, all numbers that vary. With ``missing: value`` a blank is a value. A blank
-        unit is separate.
-    rng : Generator
+    use
+        Booleans of named columns become 0 and 1. By default all columns except class labels; with
+        categories, numbers that vary. With ``missing: value`` a blank is a value. A blank unit is
+        separate.
+    rng
         Randomness of synthetic sources.
-    base : Path, optional
+    base
         The scenario's folder, else the current one.
-    varied : bool
+    varied
         Whether every attribute must vary.
 
     Returns
@@ -121,7 +121,7 @@ def load_table(
     Raises
     ------
     DataError
-        The table cannot be audited, or the request is invalid.
+        The table or the request is unfit.
     PluginError
         The source is unknown.
 
@@ -239,7 +239,7 @@ def load_target(
     Raises
     ------
     DataError
-        The column is unknown, or a class is missing.
+        The column or a class is missing.
     """
     state, order = rng.bit_generator.state, use.order
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
@@ -333,11 +333,11 @@ def raw_columns(
 
     Parameters
     ----------
-    rows : int, optional
+    rows
         First records, or records to draw.
-    rng : Generator, optional
+    rng
         Randomness of a source; by default of a fixed seed.
-    **beside : str or None
+    **beside
         Further columns, by their use: ``order``, ``key`` …
 
     Raises

@@ -14,22 +14,22 @@ class DataUse:
 
     Attributes
     ----------
-    columns : tuple of str or None
+    columns
         In this order; None for every numeric column.
-    rows : int or None
+    rows
         First records, or records to draw.
     disclosure : 'rounded' or 'public'
         Whether written figures are rounded, or records public (docs/privacy.md).
-    parameters : dict
+    parameters
         The source's own.
-    first_batch : int or None
+    first_batch
         Records of the first batch, to which noise is scaled.
-    bounds : dict
+    bounds
         Column → (low, high), possible values in data units.
-    tolerance : dict
+    tolerance
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
-    order, key, unit, weight : str or None
+    order, key, unit, weight
         Unaudited columns: order, identity, protected units, survey weights.
     """
 

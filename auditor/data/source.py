@@ -108,7 +108,7 @@ def is_public(source: str) -> bool:
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:
     """Scenario's seed; for a private table mixed with its fingerprint.
 
-    With the public seed alone every figure would be an equation for the records.
+    Otherwise every figure would be an equation for the records.
     """
     return (
         seed

@@ -63,25 +63,25 @@ class Table:
     ----------
     content : ndarray of shape (n, N), FileRows or Promised
         Finite, C-contiguous float64, in data units.
-    source, description, licence : str
+    source, description, licence
         Name in the scenario, and origin.
-    categorical : CategoricalTable or None
+    categorical
         Records as categories; ``N`` may then be 0.
-    scanned : Scan or None
+    scanned
         Scan before standardisation.
-    hierarchies, dates : mapping
+    hierarchies, dates
         Columns as places among leaves, and as days, also in copies.
     units : ndarray of shape (n,), or None
         Each record's unit number.
     blanks : ndarray of shape (n, N), or None
         Blank cells, which hold their column's mean.
-    cut : Cut or None
+    cut
         Place in a larger table.
-    dropped : bool
+    dropped
         Whether records with a blank are excluded, also from copies.
-    first_batch : int or None
+    first_batch
         Records of the first batch, to which noise is scaled.
-    population : callable or None
+    population
         Finds the population covariance, (N, N), if stated.
     """
 
@@ -205,7 +205,7 @@ class Table:
         )
 
     def read(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` (exclusive), (stop − start, N), read-only."""
+        """Rows ``start:stop``, (stop − start, N), read-only."""
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 

@@ -37,7 +37,7 @@ class Attribute:
 
     Attributes
     ----------
-    labels : tuple
+    labels
         Values in order, or bins as text.
     scores : ndarray of shape (s,) or None
         Each value, or the middle of its bin.
@@ -64,7 +64,7 @@ class CodeRows(Protocol):
         """``(n,)``."""
 
     def read(self, start: int, stop: int) -> Codes:
-        """Records ``start`` to ``stop`` (exclusive)."""
+        """Records ``start:stop``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class CategoricalTable:
         return code_type(self.size)
 
     def read(self, start: int, stop: int) -> Codes:
-        """Records ``start`` to ``stop`` (exclusive), (stop − start,), read-only."""
+        """Records ``start:stop``, (stop − start,), read-only."""
         return (
             self.content[start:stop]
             if isinstance(self.content, np.ndarray)
@@ -315,11 +315,11 @@ class Categories:
 
     Attributes
     ----------
-    bins : dict
+    bins
         Column → ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": […]}``.
-    domains : dict
+    domains
         Column → declared domain, or None for the observed one.
-    beside : frozenset of str
+    beside
         Columns of ``domains`` excluded from the numeric table, even if numeric.
     """
 

@@ -86,19 +86,19 @@ class Column:
 
     Attributes
     ----------
-    why : str
+    why
         Reason for the kind, to follow «it».
-    blank : float
+    blank
         Share of records without a value.
-    values : int
+    values
         Number of distinct values.
-    numeric : bool
+    numeric
         Whether it can be audited as numbers: also dates, and categories of numbers.
-    step : float
+    step
         Greatest common step (days for dates); NaN if none.
-    heap : float
+    heap
         Share of the most frequent value, if a heap, else 0.
-    form : str or None
+    form
         Format of dates written as text; None for ISO 8601.
     """
 

@@ -35,7 +35,7 @@ class RecordKeys:
 
     Attributes
     ----------
-    name : str
+    name
         The column's.
     cells : ndarray of shape (n,)
         Text.
@@ -109,7 +109,6 @@ def record_keys(name: str, column: Series) -> RecordKeys:
 
 
 def _text(cell: Any) -> str | None:
-    """Key as text; "" for a blank, None if invalid."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or cell is pd.NA or cell is pd.NaT:

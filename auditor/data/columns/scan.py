@@ -2,7 +2,7 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``s`` | a point near the data: the first block's mean | (N,) |
+| ``s`` | the first block's mean | (N,) |
 | ``m`` | mean of ``x − s`` | (N,) |
 | ``P`` | ``Σ (x − s − m)(x − s − m)ᵀ`` | (N, N) |
 
@@ -88,7 +88,7 @@ class Scan:
         Divisor n.
     low, high : ndarrays of shape (N,)
         Least and largest value.
-    digest : str
+    digest
         SHA-256 over the blocks' digests.
     """
 

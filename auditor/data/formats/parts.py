@@ -62,13 +62,13 @@ class Piece:
 
     Attributes
     ----------
-    place : int
+    place
         Row group or byte offset; 0 in a file held whole.
-    stop : int
+    stop
         Byte offset of its end; 0 for a row group.
-    rows : int
+    rows
         Records to read; −1: all, not counted yet.
-    line : int
+    line
         CSV lines before it.
     """
 
@@ -260,7 +260,6 @@ def text_pieces(path: Path) -> list[Piece]:
 
 
 def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
-    """End of a piece from ``start``, and its number of lines."""
     file.seek(start)
     held = b""
     while True:
@@ -347,7 +346,7 @@ def header(path: Path, empty: bool = False) -> list[str]:
 
 
 def notes_of(path: Path) -> list[str]:
-    """Notes on reading a file; for errors see ``header``."""
+    """Notes on reading a file; errors as in ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
 
 
@@ -381,7 +380,7 @@ def _parquet(path: Path) -> tuple[list[str], int, list[str]]:
         schema, records = file.schema_arrow, file.metadata.num_rows
     index = index_columns(schema, notes)
     names = [name for name in schema.names if name not in index]
-    # pandas' column name for an unnamed index, if its metadata were lost
+    # pandas' name for an unnamed index without metadata
     return (
         ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names],
         records,

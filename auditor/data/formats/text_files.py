@@ -143,7 +143,6 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
 
 
 def _count(names: Sequence[str]) -> bool:
-    """Whether names run from 0 to N − 1 or 1 to N, with gaps."""
     given = [name for name in names if name]
     return bool(given) and given in (
         [str(place + start) for place in range(len(given))] for start in (0, 1)
@@ -184,15 +183,15 @@ class Start(NamedTuple):
 
     Attributes
     ----------
-    names : list of str
-        Column names, "" for an unnamed column.
-    width : int
+    names
+        Unnamed columns are "".
+    width
         Cells of the first record, or 0.
-    line : bytes
+    line
         Header without byte order mark and preceding blank lines.
-    stop, lines : int
+    stop, lines
         Bytes and line breaks before the first record.
-    words : list of str
+    words
         Text columns with words read as blank among the first cells.
     """
 
@@ -277,7 +276,7 @@ def opened(path: Path) -> IO[bytes]:
 def text_frame(
     text: bytes, path: Path, columns: Sequence[str], rows: int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
-    """Some columns of a piece of a text file, after its header.
+    """Columns of a piece of a text file, without its header.
 
     Numbers and booleans are recognised unless ``as_text``.
 
@@ -294,7 +293,7 @@ def text_frame(
     )
     if not as_text and (blank := reading_of(path).blank) is not None:
         options |= {"keep_default_na": False, "na_values": ["", *blank]}
-    # All columns are read: with `usecols` pandas does not detect a record with too many cells.
+    # With `usecols` pandas does not detect a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(start.line + text),
         encoding="utf-8",
@@ -314,7 +313,6 @@ def text_frame(
 
 
 def _exact_floats() -> dict[str, Any]:
-    """Options for exact floats, deprecated from pandas 3.1."""
     before = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     return {"float_precision": "round_trip"} if before else {}
 
@@ -509,13 +507,13 @@ def as_numbers(file: str, column: Series, marks: Marks) -> Series:
     if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "empty"):
         return column
     there = column.dropna().astype(str)
-    first = _plain(there.head(1))  # a quick test: text is mostly no number
+    first = _plain(there.head(1))  # a quick test
     written = _written(marks)
     if pd.to_numeric(first, errors="coerce").isna().any():
         if not first.str.fullmatch(f"{written}|{_UNTOLD}").all():
             return column
     there = _plain(there)
-    if marks.decimal == ".":  # for example numbers beyond 64 bits
+    if marks.decimal == ".":  # beyond 64 bits
         numbers = pd.to_numeric(there, errors="coerce")
         if numbers.notna().all():
             return numbers.reindex(column.index)

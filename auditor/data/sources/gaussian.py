@@ -179,7 +179,6 @@ class Gaussian(Synthetic):
         return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
 
     def _law(self, rng: np.random.Generator) -> tuple[Array, Array, Array | float]:
-        """Eigenvalues and eigenvectors in scaled units, and the units."""
         given = self.parameters
         if given.covariance is None:
             lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
