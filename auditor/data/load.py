@@ -121,7 +121,7 @@ def load_table(
     Raises
     ------
     DataError
-        The table or the request is unfit.
+        The table cannot be audited, or the request is invalid.
     PluginError
         The source is unknown.
 
@@ -239,7 +239,7 @@ def load_target(
     Raises
     ------
     DataError
-        The column or a class is missing.
+        The column is unknown, or a class is missing.
     """
     state, order = rng.bit_generator.state, use.order
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)

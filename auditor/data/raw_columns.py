@@ -158,7 +158,9 @@ def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.Data
 
 
 class Kept(InStep):
-    """Columns of a file or folder of parts, without records with ``blanks``.
+    """Columns of a file or folder of parts, without ``blanks``.
+
+    Records with ``blanks`` in perturbed columns are skipped.
 
     Raises
     ------

@@ -157,7 +157,7 @@ OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 
 
 def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
-    """Table whose records ``make`` makes on first use; None if read first.
+    """Table whose records ``make`` makes on first use; else None.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Release folder: tables written together or not at all, under a lock.
 
 Copies have hidden names that end in the command's edition, a random mark, until all are whole and
-the manifest names the edition. The next command then finishes a stopped command, else removes its
-files.
+the manifest names the edition. The next command removes the files of a command stopped earlier, and
+finishes one stopped later.
 """
 
 from __future__ import annotations
