@@ -2,22 +2,22 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``X``, ``Y`` | original and copy, records from all over the table | (n, N) |
+| ``X``, ``Y`` | original and copy, a sample of records | (n, N) |
 | ``z_j`` | Fisher's transform of the correlation of column j with itself, ``atanh r_j · √(n − 3)``: N(0, 1) if rows are unrelated | (N,) |
-| ``s_j`` | its expectation if the copy is the original plus independent noise, ``atanh ρ_j · √(n − 3)`` | (N,) |
+| ``s_j`` | its expectation under independent noise, ``atanh ρ_j · √(n − 3)`` | (N,) |
 
-Shuffled rows would look like strong noise. The copy's own variance shows the noise: for
-``Y = X + Z`` the correlation is ``ρ = σ_X / σ_Y``. For a copy smoother than the original (rounded,
-top-coded, in classes: ``E(Y | X)``) it is ``σ_Y / σ_X``. Rows count as reordered if ``s`` requires
-a relation (`SURE`) and none is found (`UNRELATED`): by no column's values or ranks, and no mixture
-of columns (after a rotation). With much noise or few records the result is undecided.
+The copy's variance shows its noise: for ``Y = X + Z`` the correlation is ``ρ = σ_X / σ_Y``. For a
+smoother copy (rounded, top-coded, in classes: ``E(Y | X)``) it is ``σ_Y / σ_X``. Rows count as
+reordered if ``s`` requires a relation (`SURE`) and none is found (`UNRELATED`) by any column's
+values or ranks, or mixture of columns (after a rotation). Much noise or few records leave the
+result undecided.
 
 False alarms: for a Gaussian column with ``s = 10`` the ranks' ``z`` is below the bound with
 probability under 10⁻⁶, for up to 50 columns. Misses: one misaligned copy in 10⁴ is related by
 chance.
 
-Sorted records are related to any other sorted records, so differences of neighbours are tested too.
-Parts of the table are tested separately, since a record may be lost in the middle.
+Differences of neighbours are tested too, as sorted records relate to any sorted records. Parts are
+tested separately, as a record may be lost in the middle.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class Finding:
 
 
 def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
-    """Return the fault of a copy's record or column order, or None.
+    """Fault of a copy's record or column order, or None.
 
     Parameters
     ----------
     X, Y : ndarrays of shape (n, N)
-        Finite; in the order of the table.
+        Finite, in table order.
     names : tuple of N str
 
     Notes
     -----
-    *Not checked*: that every single record is in place; a few exchanged records look like noise.
+    *Not checked*: the place of every record; a few exchanges look like noise.
     """
     varied = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
     X, Y = X[:, varied], Y[:, varied]
@@ -116,8 +116,8 @@ def relation(
 ) -> Literal["related", "unrelated", "unclear"]:
     """Decide whether rows are related, unrelated or unclear.
 
-    Unrelated rows cannot be the original's under any independent noise. ``most`` bounds the
-    expected correlations, as in a part of a table.
+    Unrelated rows are not the original's under any independent noise. ``most`` bounds the expected
+    correlations, as in a part.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def relation(
     )
     if 2 * chance < UNRELATED:
         return "related"
-    if n <= 2 * N + FEWEST:  # few records always fit a mixture of this many columns
+    if n <= 2 * N + FEWEST:  # a mixture of columns always fits few records
         return "unclear"
     return "unrelated" if expected(X, Y, most).max() >= SURE else "unclear"
 
@@ -152,10 +152,10 @@ def _apart(X: Array, Y: Array, errors: float = SURE) -> bool:
 
 
 def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
-    """Return ``s_j = atanh ρ_j · √(n − 3)``, shape (N,).
+    """``s_j = atanh ρ_j · √(n − 3)``, shape (N,).
 
-    ``ρ_j`` is the ratio of the smaller to the larger deviation. n is divided by the ranks' kurtosis
-    over 3 if above 1, since few records count if most values are equal.
+    ``ρ_j`` is the smaller over the larger deviation. n is divided by the ranks' kurtosis over 3 if
+    above 1, since few records count if most values are equal.
     """
     deviations = np.std(X, axis=0), np.std(Y, axis=0)
     rho = np.minimum(*deviations) / np.maximum(*deviations)
@@ -171,7 +171,7 @@ def _peak(X: Array, Y: Array) -> Array:
 
 
 def z_scores(X: Array, Y: Array) -> Array:
-    """Return ``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
+    """``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
     r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
     return _fisher(r, len(X))
 
@@ -181,10 +181,7 @@ def _fisher(r: Array, n: int) -> Array:
 
 
 def _mixed_chance(X: Array, Y: Array) -> float:
-    """Return the p-value of the canonical correlations.
-
-    Bartlett's χ² for Wilks' Λ = Π (1 − ρ_k²).
-    """
+    """p-value of canonical correlations: Bartlett's χ² of Λ = Π (1 − ρ_k²)."""
     n, N = X.shape
     rho = _canonical(X, Y)
     return (
@@ -210,10 +207,10 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
         return ""
     x, y = standardised(column_ranks(X)), standardised(column_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
-    # a fifth of a second, which every start would pay
+    # takes 0.2 s
     from scipy.optimize import linear_sum_assignment
 
-    # column j of the copy is most like column order[j] of the original
+    # column j of the copy is most like order[j]
     order = linear_sum_assignment(-(R**2).T)[1]
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)

@@ -54,9 +54,9 @@ class Asked:
 
     Attributes
     ----------
-    named : bool
+    named
         Whether the user named the columns, so that booleans mean 0 and 1.
-    large : bool
+    large
         Whether records stay out of memory.
     """
 
@@ -74,15 +74,15 @@ class Cleaned:
     ----------
     numeric : tuple of N str
         Columns of finite numbers.
-    required : tuple of str
+    required
         Columns whose gaps exclude a record.
     content : ndarray of shape (n, N + K), or Scratch
-        Numbers, then places in the domains of the K categorical columns that are not binned.
+        Numbers, then codes of the K categorical columns that are not binned.
     attributes : tuple of K Attribute
     blanks : ndarray of shape (n, N) or None
-        Cells that hold their column's mean.
-    make : callable
-        Returns the content again.
+        Cells with their column's mean.
+    make
+        Makes the content again.
     """
 
     numeric: tuple[str, ...]
@@ -95,7 +95,7 @@ class Cleaned:
 
     @property
     def numbers(self) -> Array | FileRows:
-        """The numbers, shape (n, N); in memory read-only."""
+        """Numbers, shape (n, N); in memory read-only."""
         N = len(self.numeric)
         if isinstance(self.content, Scratch):
             held: Array | FileRows = _held(FileRows(self.content, self.make, N))
@@ -103,12 +103,12 @@ class Cleaned:
         return _sealed(np.ascontiguousarray(self.content[:, :N]))
 
     def categories(self, scan: Scan) -> CategoricalTable | None:
-        """Return the records as categories; None without categorical columns.
+        """Records as categories; None without categorical columns.
 
         Raises
         ------
         DataError
-            The product domain is too large, or bins are not distinct.
+            The product domain is too large, or bins are equal.
         """
         N, K = len(self.numeric), len(self.attributes)
         binned = [self._bins(name, rule, scan) for name, rule in self.bins.items()]
@@ -132,9 +132,9 @@ class Cleaned:
 
 
 def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
-    """Return the records as numbers and codes.
+    """Records as numbers and codes.
 
-    Unless the user named the columns, categories exclude non-numeric and constant columns.
+    With categories, columns that the user did not name must be numeric and vary.
 
     Raises
     ------
@@ -211,7 +211,6 @@ def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) 
 
 
 def _held(rows: FileRows | FileCodes) -> Any:
-    """Return rows of a file, in memory if they are few."""
     few = math.prod(rows.shape) * 8 <= file_rows.HELD_BYTES
     return _sealed(rows.read(0, rows.shape[0])) if few else rows
 
@@ -228,7 +227,7 @@ def _again(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -
 def _converted(
     read: Read, names: Sequence[str], domains: Domains, large: bool
 ) -> tuple[Array | Scratch, dict[str, Column]]:
-    """Return every column as numbers, then each categorical one as codes, NaN where missing."""
+    """Columns as numbers, then categorical ones as codes, NaN where missing."""
     columns, start = {name: Column() for name in names}, 0
 
     def blocks() -> Iterator[Array]:
@@ -257,7 +256,6 @@ def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
 
 
 def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
-    """Return the number of records of each code in a column."""
     found = Counter[float]()
     for x in _blocks(rows, rows.shape[1]):
         found.update(dict(zip(*np.unique(x[:, j], return_counts=True), strict=True)))
@@ -296,14 +294,14 @@ class Column:
 
     Attributes
     ----------
-    missing, infinite, text : Cells
-        Cells without a value, infinite numbers, and cells that are no numbers.
-    labels : dict
-        Distinct values of a categorical column, with their codes in order of appearance.
-    floats : bool
-        Whether some records are stored as floats, so that all labels are.
+    missing, infinite, text
+        Blank, infinite and non-numeric cells.
+    labels
+        Categories → codes, in order of appearance.
+    floats
+        Whether some records, so all labels, are floats.
     head : ndarray
-        The first numbers.
+        First numbers.
     """
 
     kinds: set[str] = field(default_factory=set)
@@ -320,7 +318,7 @@ class Column:
         return self.kinds <= {"numbers", "booleans"} and len(self.kinds) <= 1
 
     def add(self, cells: Any, start: int) -> Array:
-        """Survey records from row ``start`` on; return numbers, NaN for others."""
+        """Survey records from row ``start`` on; return numbers, else NaN."""
         kind, present = kind_of(cells), is_present(cells)
         x = column_floats(cells) if kind in ("numbers", "booleans") else np.full(len(cells), np.nan)
         if kind == "numbers":
@@ -339,7 +337,7 @@ class Column:
         return x
 
     def code(self, name: str, cells: Any, domain: Sequence[Any] | None) -> Array:
-        """Return each record's code, NaN if missing; −1 outside a declared domain.
+        """Each record's code, NaN if missing; −1 outside a declared domain.
 
         Raises
         ------
@@ -364,12 +362,12 @@ class Column:
     def coder(
         self, name: str, domain: Sequence[Any] | None, used: Counter[float]
     ) -> tuple[Attribute, Array]:
-        """Return the domain (declared, the column's own, or observed), and each code's place in it.
+        """Domain (declared, the column's, or observed), and each code's place.
 
         Raises
         ------
         DataError
-            Values are not in the declared domain.
+            A value is not in the declared domain.
         """
         if used[-1]:
             raise DataError(
@@ -387,7 +385,7 @@ class Column:
         return domain_of(name, labels), np.array([places.get(label, -1.0) for label in self.labels])
 
     def why_unfit(self) -> str:
-        """Return why it is no column of numbers."""
+        """Why it is no column of numbers."""
         if not self.kinds <= {"text", "numbers", "booleans"}:
             found = next(iter(self.kinds)) if len(self.kinds) == 1 else "mixed or nested values"
             return f"holds {found}, not numbers"
@@ -401,7 +399,6 @@ class Column:
 def _check_numbers(
     names: Sequence[str], columns: Sequence[Column], rows: int, asked: Asked
 ) -> None:
-    """Refuse columns without finite numbers, and gaps if requested."""
     unfit = [
         not column.is_number or (column.kinds == {"booleans"} and not asked.named)
         for column in columns

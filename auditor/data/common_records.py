@@ -28,16 +28,15 @@ LESS = ": it is less perturbed than what was audited, and more exposed than the 
 
 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
-    """Return the complete records of the common columns, with notes.
+    """Complete records of the common columns, with notes.
 
-    A suppressed cell discloses no value. Imputed by a mean it would count as protected. A suppressed
-    record may be perturbed less elsewhere, so errors of excluded cells are noted.
+    A suppressed cell discloses no value, but imputed would count as protected. Such records may be
+    perturbed less elsewhere, so errors of excluded cells are noted.
 
     Raises
     ------
     DataError
-        No column is common, fewer than ten records remain after exclusions, or a column is
-        constant.
+        No column is common, fewer than ten records remain, or a column is constant.
     """
     columns = np.flatnonzero(np.logical_and.reduce([copy.said for copy in copies]))
     if not len(columns):
@@ -72,7 +71,7 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
 
 
 def remembered(key: Hashable, find: Callable[[], T]) -> T:
-    """Return a cached result; the key must contain all it depends on."""
+    """Cached result; the key must contain all it depends on."""
     if key not in _remembered:
         _remembered.update({key: find()})
         while len(_remembered) > REMEMBERED:
@@ -116,7 +115,7 @@ def _lacking(copy: Copy, table: Table, columns: Indices) -> Iterator[str]:
 def _not_audited(
     copy: Copy, table: Table, rows: Indices, columns: Indices
 ) -> Iterator[tuple[str, bool]]:
-    from scipy.stats import mannwhitneyu  # a second, which every start would pay
+    from scipy.stats import mannwhitneyu  # takes a second
 
     name, off = quoted(copy.name), (copy.values - table.values) ** 2 / np.diag(table.moments()[1])
     audited, others = off[np.ix_(rows, columns)], np.delete(off, rows, axis=0)[:, columns]
@@ -127,8 +126,7 @@ def _not_audited(
             apart = f"Cells differ from the original by {far:.2g} of the variance (mean square)"
             yield f"{lead}. {apart}", far < BARER * audited.mean(axis=0).min()
     parts = [(others[np.isfinite(others[:, j]), j], audited[:, j], j) for j in range(len(columns))]
-    # By column, since a record's mean over fewer cells has another distribution; the worst column
-    # is reported.
+    # By column: a mean over fewer cells has another distribution.
     found = [
         (mannwhitneyu(*two, alternative="less").pvalue, *two, j)
         for *two, j in parts

@@ -4,9 +4,9 @@ Cells of a generalised copy denote sets of values:
 
 | cell | set |
 | --- | --- |
-| ``[20, 30[``, ``[20; 30)``, ``20-30``, ``20..30`` | the numbers between, an interval |
-| ``<30``, ``>=65``, ``65+`` | numbers to the largest, or from the smallest, end of other cells |
-| ``816**`` | values of this length with any characters in place of stars |
+| ``[20, 30[``, ``[20; 30)``, ``20-30``, ``20..30`` | an interval |
+| ``<30``, ``>=65``, ``65+`` | numbers to the largest or from the smallest end of other cells |
+| ``816**`` | values of this length, stars for any character |
 | ``{flu, hiv}`` | the values named |
 | ``*`` | every value |
 """
@@ -60,7 +60,7 @@ EVERY = "*"
 
 
 def interval(cell: str) -> tuple[float, float] | None:
-    """Return the ends of an interval; None for another text.
+    """Ends of an interval; None for other text.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def interval(cell: str) -> tuple[float, float] | None:
 
 
 def middles(column: Series) -> Array | None:
-    """Return the middle of every cell's interval, shape (n,), NaN for a blank.
+    """Middle of every cell's interval, shape (n,), NaN for a blank.
 
-    None if a cell is no interval, or no cell has a finite end.
+    None if a cell is no interval, or none has a finite end.
     """
     codes, different = pd.factorize(column)
     found = [interval(str(cell)) for cell in different]
@@ -98,7 +98,7 @@ def middles(column: Series) -> Array | None:
 
 
 def stands_for_some(cell: Any, labels: Sequence[Any]) -> bool:
-    """Whether a cell is a set that has some label of a column.
+    """Whether a cell is a set with a label of the column.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def stands_for_some(cell: Any, labels: Sequence[Any]) -> bool:
 
 
 def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns with the middle of each interval; other columns unchanged."""
+    """Frame with the middle of each interval in columns of intervals."""
     text = frame.select_dtypes(["object", "string"])
     found = {name: middles(column) for name, column in text.items()}
     return frame.assign(**{str(name): x for name, x in found.items() if x is not None})
@@ -135,16 +135,15 @@ class Copy:
     Attributes
     ----------
     values : ndarray of shape (n, N)
-        Numbers, or each attribute's codes; NaN in missing cells, and in records and columns that
-        the copy lacks.
+        Numbers or codes; NaN in cells, records and columns that the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
     said : ndarray of shape (N,)
         Whether the copy has any cell of the column.
-    others : tuple of str
-        Its columns that the original lacks.
-    beyond : int
-        Number of its records that the original lacks.
+    others
+        Columns that the original lacks.
+    beyond
+        Number of records that the original lacks.
     """
 
     name: str
@@ -164,19 +163,16 @@ class Copy:
 
     @property
     def cells(self) -> Array:
-        """All information of each record, NaN where missing.
-
-        Its values, and its position in a file of another order.
-        """
+        """Values, and position in a file of another order; NaN where missing."""
         return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
     def suppressed(self) -> Flags:
-        """Missing cells in records and columns of the copy, shape (n, N)."""
+        """Missing cells of present records and columns, shape (n, N)."""
         return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
     def full(self, columns: NDArray[Any] | slice) -> Flags:
-        """Return the records complete in some columns, shape (n,)."""
+        """Records complete in some columns, shape (n,)."""
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
 
@@ -191,9 +187,9 @@ def named_after(path: Path) -> Iterator[None]:
 
 
 def copy_file(name: str, base: Path | None, original: str = "") -> Path:
-    """Return the path of a copy's file, read with the blanks of the original.
+    """Path of a copy, relative to the scenario's folder, else the current one.
 
-    Relative to the scenario's folder, else the current one.
+    Blanks are read as in ``original``.
     """
     for path in located(name, base):
         if path.is_file():
@@ -207,7 +203,7 @@ def copy_file(name: str, base: Path | None, original: str = "") -> Path:
 
 
 def check_joined_by_row(asked: DataUse) -> None:
-    """Refuse to match by row if the data are reordered or incomplete."""
+    """Refuse matching by row if data are reordered or incomplete."""
     if asked.order is not None:
         alike = "sort all files alike, and leave `data.order` out"
         raise AuditorError(
@@ -226,16 +222,16 @@ def read_copy(
     why: str = "",
     categories: bool = False,
 ) -> Copy:
-    """Return a copy read from a file, matched in order or by the ``key`` column.
+    """Copy from a file, matched in order or by the ``key`` column.
 
-    ``exact`` refuses surplus rows. ``why`` may explain another number of rows. ``categories`` reads
-    the table's categories, of which the copy needs all columns; bins may be numbers or names.
+    ``exact`` refuses surplus rows. ``why`` explains another number of rows. ``categories`` reads
+    the table's categories: the copy needs all their columns, with bins as numbers or names.
 
     Raises
     ------
     AuditorError
-        The file is missing, has no column of the original, other cells than numbers, or values
-        outside the domain; keys are invalid; or the number of rows differs.
+        The file is missing or has no column of the original. A cell is no number or outside the
+        domain. Keys are invalid, or the number of rows differs.
     """
     data = table.categorical if categories else None
     names = table.attributes if data is None else data.names
@@ -278,13 +274,13 @@ def read_copy(
 
 
 def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
-    """Return the codes of a copy of categories, shape (n,); 0 where a value is missing."""
+    """Codes of a copy of categories, shape (n,); 0 where missing."""
     full = copy.full(slice(None))[:, None]
     return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(np.intp).T))
 
 
 class _Match(NamedTuple):
-    """Rows of a file that are records of the original, their places there, and surplus rows.
+    """File rows of original records, their places there, and the number of others.
 
     ``rows`` has the file row of every original record, −1 if absent.
     """
@@ -304,10 +300,7 @@ def _matched(
     exact: bool,
     why: str,
 ) -> _Match:
-    """Match records by key, or in order.
-
-    ``missing: drop`` also applies to copies that kept their blanks.
-    """
+    """Match by key or in order; ``missing: drop`` also applies to the copy."""
     kept = np.arange(len(complete))
     if keys is None:
         kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
@@ -330,7 +323,7 @@ def _matched(
 
 
 def _order(places: Indices, rows: int) -> Array | None:
-    """Return normal scores of file positions; None in the original's order."""
+    """Normal scores of file positions; None in the original's order."""
     if (np.diff(places) > 0).all():
         return None
     scores = np.full(rows, np.nan)
@@ -341,9 +334,9 @@ def _order(places: Indices, rows: int) -> Array | None:
 def _columns(
     path: Path, table: Table, data: CategoricalTable | None, notes: list[str]
 ) -> pd.DataFrame:
-    """Return the original's columns that a copy has, or shows under another name.
+    """Original columns of a copy, also under other names.
 
-    Numbers follow the best line through the originals, categories their commonest value.
+    Renamed numbers follow their best line, categories their commonest original.
     """
     known, pieces = header(path), pieces_of(path)
     names = table.attributes if data is None else data.names
@@ -371,7 +364,7 @@ def _columns(
                 notes.append(f"{quoted(path.name)}: {which}")
     still = [name for name in lacking if name not in frame]
     if data is not None and still:
-        read_columns(name_of(path), still)  # says which, and the nearest name
+        read_columns(name_of(path), still)  # raises the error
     if not len(frame.columns):
         raise DataError(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
@@ -385,10 +378,7 @@ def _labels(data: CategoricalTable) -> pd.DataFrame:
 
 
 def with_sets(table: Table, paths: Sequence[Path]) -> Table:
-    """Return a table whose domains also have the sets of values that copies show.
-
-    The same table if there are none, as ``816**`` or ``[20, 30[``.
-    """
+    """Table whose domains also have copies' sets, like ``816**`` or ``[20, 30[``."""
     data = table.categorical
     if data is None or data.streamed:
         return table
@@ -432,13 +422,13 @@ FEWEST_EACH = 20
 
 
 def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[ShownColumn]:
-    """Return columns of copies, read as numbers, codes and text.
+    """Columns of copies as numbers, codes and text.
 
     Parameters
     ----------
     files : iterable of (path, rows, names)
-        ``rows`` is the file row of each original record, shape (n,), −1 if the copy lacks it.
-        ``names`` are the columns, of which the first ``MOST_COLUMNS`` are read.
+        ``rows``: each original record's file row, shape (n,), −1 if absent. Of ``names`` the first
+        ``MOST_COLUMNS`` are read.
 
     Raises
     ------
@@ -463,10 +453,10 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
 
 
 def number_readings(cells: pd.Series[Any]) -> list[Array]:
-    """Return a column as numbers in each of its readings, shapes (n,); NaN where there is none.
+    """Each reading of a column as numbers, shapes (n,); NaN where none.
 
-    Text has four: all its digits, its place by length and letters (codes of any base), and each of
-    several runs of digits (dates, references).
+    Text has four: all digits, place by length and letters (codes of any base), and each of several
+    runs of digits (dates, references).
     """
     numbers = _as_floats(cells)
     if np.isfinite(numbers).sum() == cells.notna().sum():
@@ -485,7 +475,6 @@ def _as_floats(cells: pd.Series[Any]) -> Array:
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
-    """Return a column as numbers, as codes unless every record has its own, and as text."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, NDArray[Any]]] = []
@@ -501,18 +490,18 @@ def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
 
 
 def many_alike(codes: NDArray[Any]) -> bool:
-    """Return whether a code has ``FEWEST_EACH`` records on average."""
+    """Whether codes have ``FEWEST_EACH`` records on average."""
     return len(codes) >= FEWEST_EACH * len(np.unique(codes))
 
 
 def as_text(cells: pd.Series[Any]) -> NDArray[np.str_]:
-    """Return cells as short lower-case text, shape (n,); blanks are empty."""
+    """Cells as short lower-case text, shape (n,); blanks are empty."""
     text = cells.astype("string").fillna("").str.strip().str.lower()
     return text.to_numpy(dtype=f"U{MOST_PLACES}")
 
 
 def characters(text: NDArray[np.str_]) -> Indices:
-    """Return codes of the characters at each place from either end, shape (n, places).
+    """Codes of characters by place from either end, (n, places).
 
     Examples
     --------

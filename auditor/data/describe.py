@@ -1,7 +1,4 @@
-"""Description of a table: kinds of columns, and dependence of rows.
-
-From all records, or a sample of a large file.
-"""
+"""Description of a table or a sample: kinds of columns, dependence of rows."""
 
 from __future__ import annotations
 
@@ -45,20 +42,18 @@ class Description:
 
     Attributes
     ----------
-    columns : tuple of Column
-        In the order of the file; without unnamed columns.
-    rows, seen : int
-        Number of records, an estimate for a sampled table; and of records sampled.
-    order : str or None
-        A column that numbers the records, if they are more dependent in its order than in the
-        file's.
-    dependent : dict
+    columns
+        In file order, without unnamed ones.
+    rows, seen
+        Number of records (estimated for a sample), and of records read.
+    order
+        Column that numbers records, if its order has more dependence than the file's.
+    dependent
         Column → significant rank correlation of consecutive records, in that order.
-    varied_by : float
-        Fewest first records in which every usable column varies; infinite if the sample is too
-        small.
-    grouped : dict
-        Column → columns that the records with one of its values share.
+    varied_by
+        Fewest first records in which every usable column varies; infinite if more than the sample.
+    grouped
+        Column → columns that it mostly determines.
     """
 
     columns: tuple[Column, ...]
@@ -77,7 +72,7 @@ class Description:
 
 
 def describe(source: str) -> Description:
-    """Return the description of a source, as a scenario names it.
+    """Description of a source, as a scenario names it.
 
     Raises
     ------
@@ -100,7 +95,7 @@ def describe(source: str) -> Description:
 
 
 def categories_in_clear(source: str, found: Description, copies: Sequence[str]) -> set[str]:
-    """Return the categorical columns that some copy shows as they are, row by row.
+    """Categorical columns that some copy shows unchanged, row by row.
 
     Raises
     ------
@@ -119,9 +114,9 @@ def categories_in_clear(source: str, found: Description, copies: Sequence[str]) 
 
 
 def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
-    """Return the column of a copy that follows an original's most closely, in any coding.
+    """Column of a copy that follows an original's most closely, in any coding.
 
-    It halves the wrong guesses of a category, or has a rank correlation of one half; else None.
+    None unless it halves wrong guesses of a category, or has rank correlation ½.
 
     Examples
     --------
@@ -145,7 +140,7 @@ def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
 
 
 def renamed_columns(original: pd.DataFrame, shown: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of an original that ``other_name`` finds in a copy, with that name."""
+    """Original columns → their ``other_name`` in a copy."""
     if len(original) != len(shown):
         return {}
     found = {str(name): other_name(cells, shown) for name, cells in original.items()}
@@ -153,9 +148,9 @@ def renamed_columns(original: pd.DataFrame, shown: pd.DataFrame) -> dict[str, st
 
 
 def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
-    """Yield pairs of columns: equal values of the first share the second, with the share left.
+    """Yield columns, columns that they determine, and the share of variance left.
 
-    At most `MOST_LEFT` of the variance is left within groups of two or more; in all `FEWEST_ROWS`.
+    At most `MOST_LEFT`, within groups of two or more with `FEWEST_ROWS` records in all.
 
     Examples
     --------
@@ -180,7 +175,7 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
 
 
 def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[str, str]:
-    """Return the columns that a copy shows under another name, unit or coding, with that name.
+    """Columns → their name in a copy, in any unit or coding.
 
     Raises
     ------
@@ -205,7 +200,7 @@ def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[s
 def describe_frames(
     runs: Sequence[pd.DataFrame], rows: int | None = None, coded: Collection[str] = ()
 ) -> Description:
-    """Return the description of a table from runs of consecutive records.
+    """Description of a table from runs of consecutive records.
 
     See ``column_of``.
 
@@ -270,9 +265,9 @@ def _varied_by(cells: Series) -> float:
 
 
 def _dependent(runs: Sequence[pd.DataFrame], columns: Sequence[Column]) -> dict[str, float]:
-    """Return columns with relevant and significant serial dependence.
+    """Columns with relevant and significant serial dependence.
 
-    For n independent pairs the rank correlation is normal with variance 1/n.
+    The rank correlation of n independent pairs is normal with variance 1/n.
     """
     numeric = [column for column in columns if column.used and column.numeric]
     found = {}

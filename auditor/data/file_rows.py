@@ -1,4 +1,4 @@
-"""Rows of a large table as numbers, converted once into a private file."""
+"""Rows of a large table as numbers, in a private file."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OPEN_FILES = Path("/proc/self/fd")
 class Scratch:
     """Rows of float64, shape (n, W), in a private file, deleted with its last reference.
 
-    It holds original values. On Linux it has no name: other processes of the user open it by its
-    number. Elsewhere it is a file of mode 0600.
+    It holds original values. On Linux it has no name, and the user's processes open it by number.
+    Elsewhere its mode is 0600.
     """
 
     def __init__(self, width: int) -> None:
@@ -60,11 +60,11 @@ class Scratch:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process can read the file: not so on another machine."""
+        """Whether this process can read the file, on this machine."""
         return _state(self.name) == self._state
 
     def read(self, start: int, stop: int) -> Array:
-        """Return rows ``start`` to ``stop`` (exclusive)."""
+        """Rows ``start:stop``."""
         W = self.shape[1]
         return np.fromfile(self.name, count=(stop - start) * W, offset=8 * start * W).reshape(-1, W)
 
@@ -81,10 +81,9 @@ def _state(name: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FileRows:
-    """The first ``width`` columns of a file's records, as numbers.
+    """First ``width`` columns of a file's records, as numbers.
 
-    It holds no records, so it can be sent to other processes. ``make`` reads the files again on
-    another machine.
+    ``make`` reads the files again on another machine.
     """
 
     scratch: Scratch = field(repr=False, compare=False)
@@ -105,7 +104,7 @@ class FileRows:
         return found
 
     def read(self, start: int, stop: int) -> Array:
-        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+        """Records ``start:stop``, shape (stop − start, N).
 
         Raises
         ------
@@ -140,12 +139,12 @@ class FileCodes:
         return self.rows.shape[:1]
 
     def read(self, start: int, stop: int) -> Codes:
-        """Return the codes of records ``start`` to ``stop`` (exclusive)."""
+        """Codes of records ``start:stop``."""
         return codes_from(self.rows.read(start, stop), self.attributes, self.places)
 
 
 def codes_from(x: Array, attributes: Sequence[Attribute], places: Sequence[int]) -> Codes:
-    """Return product codes, shape (b,), from columns of numbers to bin, or of codes."""
+    """Product codes, (b,), from columns of numbers to bin, or of codes."""
     columns = [
         x[:, j].astype(np.intp) if attribute.edges is None else bin_codes(x[:, j], attribute.edges)
         for attribute, j in zip(attributes, places, strict=True)

@@ -1,4 +1,4 @@
-"""Load the table that a scenario's ``data:`` requests, and check it."""
+"""Load and check the table that a scenario's ``data:`` requests."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Raw:
 
     Attributes
     ----------
-    names : list of str
+    names
         Selected columns.
-    read : callable
-        Yields some columns of the records, in order.
-    pieces : sequence of Piece
+    read
+        Yields some columns, in order.
+    pieces
         Of a file.
-    source : Source or None
-        Registered source, with all its columns and a copy of its randomness before the draw.
+    source
+        Registered source, with all columns and the randomness before the draw.
     """
 
     names: list[str]
@@ -81,12 +81,12 @@ class Raw:
         return size_of_values(self.pieces, len(self.names)) > file_rows.HELD_BYTES
 
     def whole(self) -> pd.DataFrame:
-        """Return the selected columns in memory."""
+        """Selected columns, in memory."""
         frames = self.read(self.names)
         return joined_frames(f if isinstance(f, pd.DataFrame) else pd.DataFrame(f) for f in frames)
 
     def covariance(self, names: Sequence[str]) -> Array | None:
-        """Return the population covariance of some columns, if the source states one."""
+        """Population covariance of some columns, if stated."""
         assert self.source is not None
         assert self.begun is not None
         found = self.source.population(deepcopy(self.begun))
@@ -97,26 +97,26 @@ class Raw:
 def load_table(
     use: DataUse, rng: np.random.Generator, base: Path | None = None, varied: bool = True
 ) -> Table:
-    """Return the table that a scenario requests, fit to be audited.
+    """Table that a scenario requests, fit to be audited.
 
     Parameters
     ----------
-    use : DataUse
-        Booleans of named columns become 0 and 1. Without names, all columns are used except class
-        labels; with categories, only numbers that vary. With ``missing: value`` a blank is a value of
-        its own. A blank unit is its own.
-    rng : Generator
-        The randomness of synthetic sources.
-    base : Path, optional
-        The scenario's folder; by default the current one.
-    varied : bool
+    use
+        Booleans of named columns become 0 and 1. By default all columns except class labels; with
+        categories, numbers that vary. With ``missing: value`` a blank is a value. A blank unit is
+        separate.
+    rng
+        Randomness of synthetic sources.
+    base
+        The scenario's folder, else the current one.
+    varied
         Whether every attribute must vary.
 
     Returns
     -------
     Table
         Finite float64 values of shape (n, N), n ≥ 2; read-only. Above ``file_rows.HELD_BYTES``
-        records stay on disk, unless they are reordered or converted.
+        records stay on disk, unless reordered or converted.
 
     Raises
     ------
@@ -232,9 +232,9 @@ def _in_batches(table: Table, first: int | None) -> Table:
 def load_target(
     use: DataUse, target: str, rng: np.random.Generator, base: Path | None = None
 ) -> NDArray[Any]:
-    """Return one column, (n,), record by record as in ``load_table``.
+    """One column, (n,), with the records of ``load_table``.
 
-    Numbers are float64, any other class is text. ``target`` may be a class label.
+    Numbers are float64, other classes text. ``target`` may be a class label.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def load_target(
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
-        rng.bit_generator.state = state  # a synthetic source must draw an equal table again
+        rng.bit_generator.state = state  # to draw an equal table again
         frame = raw_columns(
             use.source, names, use.rows, use.parameters, base, rng, order=order
         ).whole()
@@ -264,7 +264,7 @@ def load_target(
 
 
 def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of a file, of any kind and unchanged.
+    """Unchanged columns of a file, of any kind.
 
     Raises
     ------
@@ -275,7 +275,7 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
-    """Return notes on reading a file, or the first part with notes."""
+    """Notes on reading a file, or the first part with notes."""
     found = files_of(source, base=base) if is_file(source) else []
     notes = list(next((notes for path in found if (notes := notes_of(path))), []))
     for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():
@@ -305,7 +305,7 @@ def _check_weights(name: str, cells: pd.Series[Any]) -> None:
 
 
 def source_pieces(source: str) -> tuple[list[str], int, Sequence[Piece]]:
-    """Return a file's columns, number of unnamed columns, and pieces.
+    """A file's columns, number of unnamed columns, and pieces.
 
     Raises
     ------
@@ -329,15 +329,15 @@ def raw_columns(
     rng: np.random.Generator | None = None,
     **beside: str | None,
 ) -> Raw:
-    """Return the selected columns of a file, a folder of parts, or a registered source.
+    """Selected columns of a file, a folder of parts, or a registered source.
 
     Parameters
     ----------
-    rows : int, optional
-        Number of first records, or of records to draw.
-    rng : Generator, optional
-        Randomness of a registered source; by default from a fixed seed.
-    **beside : str or None
+    rows
+        First records, or records to draw.
+    rng
+        Randomness of a source; by default of a fixed seed.
+    **beside
         Further columns, by their use: ``order``, ``key`` …
 
     Raises
@@ -369,7 +369,7 @@ def raw_columns(
 def files_of(
     source: str, parameters: Mapping[str, Any] | None = None, base: Path | None = None
 ) -> list[Path]:
-    """Return a file, or the parts in a folder.
+    """A file, or the parts in a folder.
 
     Raises
     ------
@@ -413,7 +413,7 @@ def _drawn(
     with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)
         table: Frame
-        if type(made).frame is Source.frame:  # without the import of pandas
+        if type(made).frame is Source.frame:
             given = dict(made.numbers(rows, rng))
             table = {str(column): np.asarray(values) for column, values in given.items()}
             fits = len({values.shape for values in table.values()}) == 1 and all(

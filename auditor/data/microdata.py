@@ -1,9 +1,8 @@
 """Arrays and DataFrames as tables and back, and checks of later batches.
 
-Levels are relative to the *first* batch's covariance, and each record's noise is drawn once, when
-its batch arrives. So the copies of all batches follow the law of one release, and Theorem 4 holds. A
-record that arrives twice breaks this: its copies at levels a and b have independent noise, and
-together are as good as one at level ``ab/(a + b)``.
+Levels are relative to the *first* batch's covariance. Each record's noise is drawn once, so that
+all batches follow the law of one release, and Theorem 4 holds. Two copies of one record, at levels
+a and b, are as good as one at level ``ab/(a + b)``.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from auditor.results.table_register import ColumnPrints
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:
-    """Return microdata as a table.
+    """Microdata as a table.
 
-    ``varied`` requires two rows and no constant column; not for a later batch.
+    ``varied`` requires two rows and no constant column.
 
     Raises
     ------
@@ -63,7 +62,7 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
 
 
 def copy_values(copy: Microdata, rows: int) -> Array:
-    """Return a copy as an array, shape (n, columns); may be constant."""
+    """Copy as an array, shape (n, columns); may be constant."""
     values, names = _numbers(copy)
     values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
     check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
@@ -102,10 +101,10 @@ def _is_real(kind: Any) -> bool:
 
 
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:
-    """Return values of shape (n, N) in the form of ``X``.
+    """Values of shape (n, N) in the form of ``X``.
 
-    Columns that are ``whole``, shape (N,), become 64-bit integers if the original's are. With other
-    columns than the original's, only the index is kept, and columns are ``y1, y2, …``.
+    ``whole`` columns, shape (N,), become 64-bit integers if the original's are. If columns differ
+    from the original's, only the index is kept, and columns are ``y1, y2, …``.
     """
     framed = isinstance(X, (pd.DataFrame, pd.Series))
     if values.size != np.size(X):
@@ -126,15 +125,12 @@ def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Mic
 
 
 def in_order(original: Microdata, released: Microdata) -> Microdata:
-    """Return another original with the column order of the release.
-
-    If both have names.
+    """Original in the release's column order, if both have names.
 
     Raises
     ------
     DataError
-        Column names differ, or record labels are in another order, so that errors would compare
-        different records.
+        Column names or the order of record labels differ.
     """
     if (
         not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame))
@@ -154,18 +150,13 @@ def in_order(original: Microdata, released: Microdata) -> Microdata:
 
 
 def sensitive_columns(X: pd.DataFrame) -> list[Any]:
-    """Return the columns to perturb: dtype ``category`` if any, else all.
-
-    The others stay unchanged.
-    """
+    """Columns to perturb: dtype ``category`` if any, else all."""
     declared = [name for name, kind in X.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
     return declared or list(X.columns)
 
 
 def as_categories(X: Microdata) -> CategoricalTable:
-    """Return microdata as categories, with declared or observed domains.
-
-    Dtype ``category`` declares a domain.
+    """Microdata as categories, with domains declared by dtype or observed.
 
     Raises
     ------
@@ -191,10 +182,7 @@ def as_categories(X: Microdata) -> CategoricalTable:
 
 
 def categories_like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
-    """Return values of the product domain in the form of ``X``.
-
-    With its index, names and dtypes; other columns unchanged.
-    """
+    """Product values in the form, dtypes and other columns of ``X``."""
     parts = list(zip(table.attributes, split(table, codes), strict=True))
     if isinstance(X, pd.DataFrame):
         copy = X.copy()
@@ -225,7 +213,7 @@ TWICE = "a record that is perturbed twice has noise of its own in each copy, and
 
 
 def batch_like(original: Microdata, X: Microdata) -> Microdata:
-    """Return a batch with the original's column order and category types.
+    """Batch with the original's column order and category types.
 
     Raises
     ------
@@ -256,7 +244,7 @@ def batch_like(original: Microdata, X: Microdata) -> Microdata:
 
 
 def _in_type(column: Series, kind: Any) -> Series:
-    """Return a column as declared categories; pandas would blank others."""
+    """Column as declared categories; pandas would blank others."""
     if not isinstance(kind, pd.CategoricalDtype):
         return column
     other = int((~column.isin(kind.categories)).sum())
@@ -268,7 +256,7 @@ def _in_type(column: Series, kind: Any) -> Series:
 
 
 def stacked(before: Microdata, X: Microdata) -> Microdata:
-    """Return the records followed by a batch; running labels continue."""
+    """Records followed by a batch; running labels continue."""
     if isinstance(before, (pd.DataFrame, pd.Series)):
         return pd.concat([before, X], ignore_index=_counts(before.index) and _counts(X.index))
     return np.concatenate([np.asarray(before), np.asarray(X)])
@@ -279,14 +267,12 @@ def _counts(index: pd.Index[Any]) -> bool:
 
 
 def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
-    """Refuse records already released, by labels that identify records.
-
-    A running pandas index identifies none.
+    """Refuse records already released, by labels that are no running index.
 
     Raises
     ------
     AuditorError
-        Some are, and they are not ``allowed``; else a warning counts them.
+        Some are, and not ``allowed``; else a warning counts them.
     """
     if (
         not isinstance(original, (pd.DataFrame, pd.Series))
@@ -307,7 +293,7 @@ def refuse_repeats(
     Raises
     ------
     AuditorError
-        It has some, and they are not allowed.
+        It has some, not allowed.
     """
     if not repeated:
         return
@@ -337,7 +323,7 @@ def batch_notes(before: Sequence[Table], batch: Table, first_variances: Array) -
 
 
 def row_hashes(table: Table) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each record, shape (n,).
+    """64-bit hash of each record, shape (n,).
 
     The chance of any collision among 10⁶ records is 3·10⁻⁸.
     """
@@ -347,7 +333,7 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
 
 
 def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
-    """Return the fingerprints of a table in memory."""
+    """Fingerprints of a table in memory."""
     if isinstance(table, Table):
         prints = ColumnPrints(table.attributes)
         prints.add_numbers(table.values)
@@ -358,7 +344,7 @@ def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
 
 
 def in_domain(table: CategoricalTable, X: Microdata, copy: Microdata) -> CategoricalTable:
-    """Return records in the columns of ``X`` as categories of a table's domain.
+    """Records in the columns of ``X`` as categories of a table's domain.
 
     Raises
     ------

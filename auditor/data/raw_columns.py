@@ -1,4 +1,4 @@
-"""Raw columns before treatment of gaps: blank cells and stored kinds."""
+"""Raw columns before treatment of gaps: blanks and stored kinds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Stored = Literal["date", "time", "integer", "float", ""]
 def raw_frames(
     data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator
 ) -> Iterator[pd.DataFrame]:
-    """Yield the first ``rows`` records of some columns, batch by batch."""
+    """Yield the first ``rows`` records of some columns, in batches."""
     raw = raw_columns(data, columns, rows, rng=rng)
     return map(pd.DataFrame, raw.read(raw.names))
 
@@ -66,10 +66,10 @@ def stored_kinds(
     frames: Iterable[pd.DataFrame],
     forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Stored]:
-    """Return each column's kind, by its first values.
+    """Each column's kind, by its first values in ``raw_frames``.
 
-    ``frames`` are from ``raw_frames``. For Parquet the file's schema is used, as integers with gaps
-    become floats in frames. ``forms`` has the format of dates in text, if not ISO 8601.
+    For Parquet by its schema, as integers with gaps become floats in frames. ``forms``: formats of
+    dates in text, if not ISO 8601.
     """
     if is_file(data):
         pieces = raw_columns(data, columns).pieces
@@ -105,7 +105,7 @@ def _kind(column: Series, typed: bool, form: str | None) -> Stored:
 
 
 class InStep:
-    """Consecutive frames, read a given number of records at a time."""
+    """Consecutive frames, read some records at a time."""
 
     def __init__(self, frames: Iterator[pd.DataFrame], what: str) -> None:
         self._frames = frames
@@ -113,12 +113,12 @@ class InStep:
         self._left = pd.DataFrame()
 
     def take(self, rows: int) -> pd.DataFrame:
-        """Return the next ``rows`` records.
+        """Next ``rows`` records.
 
         Raises
         ------
         DataError
-            The input has fewer.
+            There are fewer.
         """
         held = [self._left] if len(self._left) else []
         while sum(map(len, held)) < rows:
@@ -138,7 +138,7 @@ class InStep:
         Raises
         ------
         DataError
-            One is left: both inputs were read differently.
+            One is left: the inputs were read differently.
         """
         if len(self._left) or any(len(frame) for frame in self._frames):
             raise DataError(
@@ -147,7 +147,7 @@ class InStep:
 
 
 def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:
-    """Return indicators of blank cells, to be read record by record."""
+    """Indicators of blank cells, to be read record by record."""
     return InStep((frame.isna() for frame in frames), "the blanks")
 
 
@@ -158,7 +158,7 @@ def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.Data
 
 
 class Kept(InStep):
-    """Some columns of a file or folder of parts, read in order.
+    """Columns of a file or folder of parts, without ``blanks``.
 
     Records with ``blanks`` in perturbed columns are skipped.
 
@@ -189,7 +189,7 @@ class Kept(InStep):
 
 
 def column_names(data: str) -> list[str]:
-    """Return the columns of a file, in order.
+    """Columns of a file, in order.
 
     Raises
     ------
@@ -202,6 +202,6 @@ def column_names(data: str) -> list[str]:
 
 
 def file_keys(key: str, data: str) -> RecordKeys:
-    """Return the keys of a file's records, as written."""
+    """Keys of a file's records, as written."""
     cells = column_as_written(raw_columns(data, [key]).pieces, key)
     return record_keys(key, pd.Series(cells, dtype=object))

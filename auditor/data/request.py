@@ -14,23 +14,23 @@ class DataUse:
 
     Attributes
     ----------
-    columns : tuple of str or None
-        Selection, in this order; None for every numeric column.
-    rows : int or None
-        Number of first records; for a synthetic source of records to draw.
+    columns
+        In this order; None for every numeric column.
+    rows
+        First records, or records to draw.
     disclosure : 'rounded' or 'public'
-        Whether written figures are rounded, or the records are public (docs/privacy.md).
-    parameters : dict
+        Whether written figures are rounded, or records public (docs/privacy.md).
+    parameters
         The source's own.
-    first_batch : int or None
-        Number of records of the first batch, to which noise is scaled.
-    bounds : dict
-        Column → (low, high), range of possible values, in data units.
-    tolerance : dict
+    first_batch
+        Records of the first batch, to which noise is scaled.
+    bounds
+        Column → (low, high), possible values in data units.
+    tolerance
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
-    order, key, unit, weight : str or None
-        Columns that are not audited: of order, identity, protected units and survey weights.
+    order, key, unit, weight
+        Unaudited columns: order, identity, protected units, survey weights.
     """
 
     source: str
@@ -53,7 +53,7 @@ class DataUse:
     tolerance: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
-        """Return the request in scenario form, with defaults."""
+        """Request in scenario form, with defaults."""
         optional = {
             "order": self.order,
             "key": self.key,

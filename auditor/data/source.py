@@ -27,7 +27,7 @@ from auditor.registry.parameters import explain, sentence
 
 
 class Outline(NamedTuple):
-    """Properties of a source's table known in advance: exact moments, divisor n."""
+    """Properties of a table known in advance: exact moments, divisor n."""
 
     columns: tuple[str, ...]
     rows: int
@@ -39,7 +39,7 @@ class Source(Plugin):
     """A named source of microdata; ``frame`` returns raw columns.
 
     `auditor.data.load` selects, checks and standardises. A purely numeric source may define
-    ``numbers`` instead of ``frame``, which avoids the import of pandas.
+    ``numbers`` instead, without pandas.
     """
 
     kind = "source"
@@ -49,22 +49,22 @@ class Source(Plugin):
     """Class columns, excluded unless ``columns:`` names them."""
 
     def width(self) -> int:
-        """Return the number of attributes of a synthetic source, else 0."""
+        """Number of attributes of a synthetic source, else 0."""
         return 0
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the domains of categorical columns; none by default."""
+        """Domains of categorical columns; none by default."""
         return {}
 
     def law(self) -> RecordLaw | None:
-        """Return the law of independent records; None if unknown or dependent."""
+        """Law of independent records; None if unknown or dependent."""
         return None
 
     def outline(self, rows: int | None) -> Outline | None:
-        """Return the known properties of ``frame`` for ``rows`` records, or None.
+        """Known properties of ``frame`` for ``rows`` records, or None.
 
-        ``auditor check`` then need not build it. Only for complete, finite numeric columns that
-        vary.
+        Only for complete, finite numeric columns that vary. ``auditor check`` then need not build
+        them.
         """
         return None
 
@@ -72,21 +72,21 @@ class Source(Plugin):
     """Whether its records are synthetic or published, so that figures are not rounded."""
 
     def population(self, rng: np.random.Generator) -> Array | None:
-        """Return the population covariance of all columns, if stated.
+        """Population covariance of all columns, if stated.
 
-        ``rng`` is as given to ``frame``, so a random law is drawn again identically.
+        ``rng`` is as given to ``frame``, to draw a random law again.
         """
         return None
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the source's columns, drawn with ``rng`` alone.
+        """Columns, drawn with ``rng`` alone.
 
-        ``rows`` is the number of records to draw (None: the default), or of first records.
+        ``rows``: records to draw (None: the default), or first records.
         """
         return pd.DataFrame(dict(self.numbers(rows, rng)))
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Return the columns by name, for arguments as in ``frame``.
+        """Columns by name; arguments as in ``frame``.
 
         Integers or floats of shape (n,), NaN if missing. Only audited columns are accessed.
         """
@@ -101,14 +101,14 @@ class Synthetic(Source):
 
 
 def is_public(source: str) -> bool:
-    """Whether a source's records are public; a file's are private."""
+    """Whether records are public, unlike a file's."""
     return registry.has("source", source) and bool(registry.get("source", source).public)
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:
-    """Return the scenario's seed; for a private table mixed with its fingerprint.
+    """Scenario's seed; for a private table mixed with its fingerprint.
 
-    With the public seed alone every figure would be an equation for the records.
+    Otherwise every figure would be an equation for the records.
     """
     return (
         seed
@@ -119,7 +119,7 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
 
 @dataclass(frozen=True)
 class RecordShape:
-    """Distribution function of one standardised attribute, and its support.
+    """Distribution function and support of one standardised attribute.
 
     ``low`` and ``high`` may omit a share of 1e-12.
     """
@@ -130,7 +130,7 @@ class RecordShape:
 
 
 def normal_cdf(t: Array) -> Array:
-    """Return ``Φ(t)``."""
+    """``Φ(t)``."""
     return np.asarray(scipy.special.ndtr(t))
 
 
@@ -141,7 +141,7 @@ NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
 class RecordLaw:
     """Law of independent records, up to means and covariances.
 
-    ``shapes`` has each attribute's, if attributes are independent. Empty: jointly normal.
+    ``shapes``: each independent attribute's; empty if jointly normal.
     """
 
     shapes: Mapping[str, RecordShape] = field(default_factory=dict)
@@ -157,9 +157,7 @@ OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 
 
 def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
-    """Return a table whose records are made on first use by ``make``.
-
-    None if the records must be read first.
+    """Table whose records ``make`` makes on first use; else None.
 
     Raises
     ------
@@ -210,14 +208,12 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
 
 
 def law_of(use: DataUse) -> RecordLaw | None:
-    """Return the law of the requested records; None for a file.
-
-    None also if the request transforms the records.
+    """Law of the requested records; None if from a file or transformed.
 
     Raises
     ------
     PluginError
-        The source returned no law; its own code may raise anything.
+        The source returned no law; its code may raise anything.
     """
     if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
         return None
@@ -233,10 +229,9 @@ def law_of(use: DataUse) -> RecordLaw | None:
 def select(
     known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None
 ) -> list[str]:
-    """Return the selected names, in order; "" denotes an unnamed column.
+    """Selected names, in order, and ``beside`` (``order``, ``key``).
 
-    An unnamed column cannot be requested. ``beside`` are the columns ``order`` and ``key``, always
-    selected.
+    "" denotes an unnamed column, which cannot be requested.
     """
     others = {use: name for use, name in beside.items() if name is not None}
     for use, name in others.items():
@@ -267,10 +262,7 @@ def select(
 
 @contextmanager
 def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
-    """Build a source for a query; convert its exceptions to our errors.
-
-    They are errors of the request, or of the plugin.
-    """
+    """Build a source for a query; turn exceptions into request or plugin errors."""
     cls: type[Source] = get("source", name)
     with contained() as failure:
         made = cls(_parameters(cls, parameters))

@@ -1,7 +1,7 @@
-"""The audited table: named numeric columns, read block by block, and their stated bounds.
+"""Audited table: numeric columns, read block by block, and stated bounds.
 
 Guarantees depend on the largest change of one record. A bound is external knowledge (ages lie
-between 0 and 120); the table's own extremes are values of records.
+between 0 and 120), since the table's own extremes are private.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Promised:
-    """Records that are made on first use, with moments before standardisation."""
+    """Records made on first use, with moments before standardisation."""
 
     shape: tuple[int, int]
     moments: tuple[Array, Array] = field(repr=False)
@@ -51,7 +51,7 @@ class Promised:
 
     @cached_property
     def table(self) -> Table:
-        """The table with its records."""
+        """Table with its records."""
         return self.make()
 
 
@@ -63,26 +63,26 @@ class Table:
     ----------
     content : ndarray of shape (n, N), FileRows or Promised
         Finite, C-contiguous float64, in data units.
-    source, description, licence : str
-        Name of the data, as in the scenario, and its origin.
-    categorical : CategoricalTable or None
-        The records as categories; ``N`` may then be 0.
-    scanned : Scan or None
-        Result of a pass over the records before standardisation.
-    hierarchies, dates : mapping
-        Columns converted to places among leaves, and to days; applied to copies from files too.
+    source, description, licence
+        Name in the scenario, and origin.
+    categorical
+        Records as categories; ``N`` may then be 0.
+    scanned
+        Scan before standardisation.
+    hierarchies, dates
+        Columns as places among leaves, and as days, also in copies.
     units : ndarray of shape (n,), or None
-        Number of each record's unit.
+        Each record's unit number.
     blanks : ndarray of shape (n, N), or None
-        Cells that were blank, and hold their column's mean.
-    cut : Cut or None
-        Place of this table in a larger one.
-    dropped : bool
-        Whether records with a blank are excluded; applied to copies too.
-    first_batch : int or None
-        Number of records of the first batch, to which noise is scaled.
-    population : callable or None
-        Finds the population covariance, (N, N), if the source states one.
+        Blank cells, which hold their column's mean.
+    cut
+        Place in a larger table.
+    dropped
+        Whether records with a blank are excluded, also from copies.
+    first_batch
+        Records of the first batch, to which noise is scaled.
+    population
+        Finds the population covariance, (N, N), if stated.
     """
 
     attributes: tuple[str, ...]
@@ -123,25 +123,22 @@ class Table:
 
     @property
     def records(self) -> Array | FileRows:
-        """The content, made on first use."""
+        """Content, made on first use."""
         return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
     def values(self) -> Array:
-        """All records, shape (n, N), for work that blocks do not allow.
-
-        A large file is read into memory on every access.
-        """
+        """All records, (n, N); reads a large file into memory each time."""
         records = self.records
         return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
     def unit_size(self) -> int:
-        """Largest number of records of one unit."""
+        """Largest number of records in a unit."""
         return 1 if self.units is None else int(np.bincount(self.units).max())
 
     def varying_in_units(self, categories: bool = False) -> list[str]:
-        """Return the columns of numbers, or of categories, that vary within units."""
+        """Columns of numbers, or of categories, that vary within units."""
         assert self.units is not None
         data, columns = self.categorical, zip(self.attributes, self.values.T, strict=True)
         if categories and data is not None:
@@ -150,9 +147,9 @@ class Table:
         return [name for name, x in columns if (x != x[first][units]).any()]
 
     def of_units(self, categories: bool) -> Table:
-        """Return the first record of every unit, for copies with one noise per unit.
+        """First record of every unit, for copies with one noise per unit.
 
-        ``categories``: whether categories are perturbed, or numbers.
+        ``categories`` are perturbed, or else numbers.
 
         Raises
         ------
@@ -171,14 +168,11 @@ class Table:
 
     @property
     def whole(self) -> Table:
-        """The table that this one is a part of, or itself."""
+        """The table that has this part, or itself."""
         return self if self.cut is None else self.cut.whole
 
     def part(self, rows: Indices, columns: Indices) -> Table:
-        """Return some records and columns, by ascending places.
-
-        In memory, unless they are all.
-        """
+        """Some records and columns, by ascending places; in memory unless all."""
         if len(rows) == self.rows and len(columns) == self.width:
             return self
         data, content = self.categorical, self.values[np.ix_(rows, columns)]
@@ -195,17 +189,13 @@ class Table:
         )
 
     def _bare(self, content: Array, rows: Any) -> Table:
-        """Return some records, without properties of the whole."""
         names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
         whole: dict[str, Any] = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
         return replace(self, content=content, units=units, standardized=False, **whole)
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the whole table's values restricted to this part.
-
-        One value per record, or per record and column.
-        """
+        """Part of the whole table's values per record, or record and column."""
         if self.cut is None:
             return values
         return (
@@ -215,15 +205,12 @@ class Table:
         )
 
     def read(self, start: int, stop: int) -> Array:
-        """Return rows ``start`` to ``stop`` (exclusive), shape (stop − start, N).
-
-        Read-only.
-        """
+        """Rows ``start:stop``, (stop − start, N), read-only."""
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
     def check(self, varied: bool = True) -> None:
-        """Refuse constant columns if they must vary, and variances beyond double precision."""
+        """Refuse extreme variances, and constant columns if they must vary."""
         variance = np.diag(self.scan.covariance)
         if varied:
             check_varied(self.attributes, self.scan.low, self.scan.high, variance)
@@ -231,11 +218,11 @@ class Table:
             check_variance(self.attributes, variance)
 
     def blocks(self) -> Iterator[Array]:
-        """Yield the records block by block, in order."""
+        """Yield records block by block, in order."""
         return (self.read(*block) for block in row_blocks(self.rows, self.width))
 
     def shares(self, column: int) -> tuple[Array, Array]:
-        """Return a column's distinct values, ascending, and their shares."""
+        """A column's distinct values, ascending, and their shares."""
         found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([count for _, count in found]))
@@ -243,17 +230,14 @@ class Table:
 
     @cached_property
     def scan(self) -> Scan:
-        """Result of a pass over the records, before standardisation."""
+        """Scan of the records before standardisation."""
         if isinstance(self.content, Promised):
             return self.content.table.scan
         return scan(self.read, self.rows, self.width) if self.scanned is None else self.scanned
 
     @cached_property
     def resolution(self) -> Resolution:
-        """Recording steps of the columns, from a pass over all records.
-
-        In standard deviations for a standardised table.
-        """
+        """Recording steps, in standard deviations for a standardised table."""
         found = resolution(self._unscaled, self.rows, self.width)
         return (
             replace(found, steps=found.steps / Scale.of(self.scan).std)
@@ -275,7 +259,7 @@ class Table:
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def moments(self) -> tuple[Array, Array]:
-        """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
+        """Exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = (
             self.content.moments
             if isinstance(self.content, Promised)
@@ -287,12 +271,12 @@ class Table:
         return np.zeros(self.width), K / np.outer(std, std)
 
     def head(self, rows: int) -> Table:
-        """Return the first ``rows`` records as a table in memory."""
+        """First ``rows`` records as a table in memory."""
         blanks = None if self.blanks is None else self.blanks[:rows]
         return replace(self._bare(self.read(0, rows), slice(rows)), blanks=blanks)
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 over names, shape and values."""
+        """SHA-256 over names, shape and values."""
         shape = (self.rows, self.width)
         digest = hashlib.sha256(
             repr((self.attributes, shape, self.standardized, self.scan.digest)).encode()
@@ -310,9 +294,9 @@ class Table:
 
 
 class Audited(NamedTuple):
-    """The audited part of a table, with notes on the rest.
+    """Audited part of a table, with notes on the rest.
 
-    ``understated``: some of the rest is less perturbed, so that figures understate the exposure.
+    ``understated``: some of the rest is less perturbed, so figures understate the exposure.
     """
 
     table: Table
@@ -321,10 +305,10 @@ class Audited(NamedTuple):
 
 
 class ShownColumn(NamedTuple):
-    """One column in the original's records: numbers, or codes without an order.
+    """One column in the original's records.
 
-    ``copy`` is the first copy that shows it; 0 if every adversary knows it. ``values`` has shape
-    (n,): numbers, codes without an order (integers), or text.
+    ``copy`` is the first copy with it; 0 if every adversary knows it. ``values`` has shape (n,):
+    numbers, codes without an order (integers), or text.
     """
 
     copy: int
@@ -337,7 +321,7 @@ Bounds = Mapping[str, tuple[float, float]]
 
 
 def check_bounds(table: Table, bounds: Bounds) -> None:
-    """Refuse bounds that do not fit a table's numeric columns.
+    """Refuse bounds that do not fit the numeric columns.
 
     Raises
     ------
@@ -378,10 +362,7 @@ def _outside(table: Table, low: Array, high: Array) -> Indices:
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
-    """Return the largest change of one record, ``Δ = high − low``, shape (N,).
-
-    None without bounds.
-    """
+    """Largest change of one record, ``Δ = high − low``, (N,); None without bounds."""
     if not bounds or not attributes:
         return None
     return np.array([bounds[name][1] - bounds[name][0] for name in attributes])
@@ -397,10 +378,10 @@ class Recorded:
 
 
 def recorded(table: Table) -> Recorded:
-    """Return the recording steps of a table's columns.
+    """Recording steps of a table's columns.
 
-    Standardised columns have none. A column of zeros has step 1. Cells equal to the mean may be imputed;
-    they are ignored if no step fits.
+    Standardised columns have none; a column of zeros has step 1. Cells equal to the mean, perhaps
+    imputed, are ignored if no step fits.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

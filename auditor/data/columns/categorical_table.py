@@ -1,8 +1,7 @@
 """Categorical microdata: domains, their product, bins and hierarchies.
 
-In a hierarchy a leaf is one of the column's values, and the table holds its place among the leaves.
-A node is a group of neighbouring leaves. The height is 0 for a leaf and H for the root, and equal in
-all branches.
+A hierarchy's leaves are the column's values; the table holds places among them. A node is a group
+of neighbouring leaves. Heights run from 0 (leaf) to H (root), equal in all branches.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class Attribute:
 
     Attributes
     ----------
-    labels : tuple
-        Its values, in order; for a binned column the bins as text.
+    labels
+        Values in order, or bins as text.
     scores : ndarray of shape (s,) or None
-        A number for each value: the value itself, or the middle of its bin.
+        Each value, or the middle of its bin.
     edges : ndarray of shape (s + 1,) or None
-        Of a binned column.
+        Borders of bins.
     """
 
     name: str
@@ -58,22 +57,22 @@ class Attribute:
 
 
 class CodeRows(Protocol):
-    """Records as codes in files, read block by block."""
+    """Codes of records in files, read block by block."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n,)``."""
 
     def read(self, start: int, stop: int) -> Codes:
-        """Return records ``start`` to ``stop`` (exclusive)."""
+        """Records ``start:stop``."""
 
 
 @dataclass(frozen=True, eq=False)
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
-    ``content`` has codes from 0 to s − 1, shape (n,), or their places in a large file. The last
-    attribute's value changes fastest.
+    ``content`` has codes from 0 to s − 1, shape (n,), or a large file's. The last attribute's value
+    changes fastest.
     """
 
     attributes: tuple[Attribute, ...]
@@ -91,22 +90,16 @@ class CategoricalTable:
 
     @property
     def codes(self) -> Codes:
-        """All records, shape (n,), for work that blocks do not allow.
-
-        A large file is read into memory on every access.
-        """
+        """All records, shape (n,); reads a large file into memory each time."""
         return self.read(0, self.rows)
 
     @property
     def code_type(self) -> np.dtype[np.unsignedinteger]:
-        """The smallest unsigned type that holds every code."""
+        """Smallest unsigned type for every code."""
         return code_type(self.size)
 
     def read(self, start: int, stop: int) -> Codes:
-        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start,).
-
-        Read-only.
-        """
+        """Records ``start:stop``, (stop − start,), read-only."""
         return (
             self.content[start:stop]
             if isinstance(self.content, np.ndarray)
@@ -115,20 +108,17 @@ class CategoricalTable:
 
     @property
     def size(self) -> int:
-        """``s``, the number of values in the product domain."""
+        """``s``, the product domain's size."""
         return domain_size(self.attributes)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes' names."""
+        """Attribute names."""
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
     def scores(self) -> Array | None:
-        """A number for each value, shape (s,), if one ordered attribute varies.
-
-        Else None.
-        """
+        """Each value's number, (s,), if one ordered attribute varies, else None."""
         scores = self.attributes[0].scores if len(self.attributes) == 1 else None
         return (
             scores
@@ -138,23 +128,23 @@ class CategoricalTable:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The product domain: one value, or tuple of values, per code."""
+        """Each code's value, or tuple of values."""
         if len(self.attributes) == 1:
             return self.attributes[0].labels
         return tuple(cartesian(*(attribute.labels for attribute in self.attributes)))
 
     @property
     def prior(self) -> Array:
-        """Share of the records that have each value, shape (s,)."""
+        """Share of records with each value, shape (s,)."""
         return self._scan[0] / self.rows
 
     def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], NDArray[np.integer[Any]]]]:
-        """Return labels and codes of each attribute, from codes of the product domain."""
+        """Labels and codes of each attribute, from product codes."""
         labels = (attribute.labels for attribute in self.attributes)
         return zip(labels, split(self, codes), strict=True)
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 over domains and codes."""
+        """SHA-256 over domains and codes."""
         return self._scan[1]
 
     @cached_property
@@ -171,14 +161,14 @@ class CategoricalTable:
 
 
 def code_type(size: int) -> np.dtype[np.unsignedinteger]:
-    """Return the smallest unsigned type that holds values 0 to ``size − 1``."""
+    """Smallest unsigned type for values 0 to ``size − 1``."""
     return np.min_scalar_type(max(0, size - 1))
 
 
 def product(
     attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]
 ) -> CategoricalTable:
-    """Return a table of several attributes over their product domain.
+    """Table of several attributes over their product domain.
 
     Raises
     ------
@@ -192,7 +182,7 @@ def product(
 
 
 def domain_size(attributes: Sequence[Attribute]) -> int:
-    """Return the number of values in a product domain."""
+    """Number of values in a product domain."""
     return math.prod(attribute.size for attribute in attributes)
 
 
@@ -206,14 +196,14 @@ def check_size(attributes: Sequence[Attribute]) -> None:
 
 
 def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
-    """Return codes of the product domain from each attribute's codes, (n,)."""
+    """Product codes from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
     return codes.astype(code_type(math.prod(shape)), copy=False)
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
-    """Return each attribute's codes from codes of the product domain."""
+    """Each attribute's codes from product codes."""
     if len(table.attributes) == 1:
         return [codes]
     return [
@@ -223,13 +213,13 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
 
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
-    """Return an attribute with these values, scored if all are numbers."""
+    """Attribute with these values, scored if all are numbers."""
     return Attribute(name, tuple(labels), _scores(labels))
 
 
 def codes_in(labels: Sequence[Any], column: Series) -> Indices:
-    """Return each record's place among labels, shape (n,); −1 if absent."""
-    found, different = pd.factorize(column)  # few distinct values are looked up, not every record
+    """Each record's place among labels, shape (n,); −1 if absent."""
+    found, different = pd.factorize(column)
     values = pd.Index(different.astype(object))
     places = pd.Index(labels, tupleize_cols=False).get_indexer(values)
     if (places < 0).any():  # the label may be spelt otherwise
@@ -241,7 +231,7 @@ def codes_in(labels: Sequence[Any], column: Series) -> Indices:
 
 
 def unspelt(label: Any) -> str:
-    """Return a label without its spelling: ``01`` is 1, ``TRUE`` is True."""
+    """Label without its spelling: ``01`` is 1, ``TRUE`` is True."""
     text = str(label).strip()
     try:
         return repr(float(text))
@@ -252,9 +242,9 @@ def unspelt(label: Any) -> str:
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, NDArray[np.integer[Any]]]:
-    """Return the domain and codes of a column without missing values.
+    """Domain and codes of a column without missing values.
 
-    The domain is declared, else the column's own categories, else its observed values in order.
+    The domain is declared, else the column's categories, else its observed values in order.
 
     Raises
     ------
@@ -285,7 +275,7 @@ def _scores(domain: Sequence[Any]) -> Array | None:
 
 
 def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
-    """Return stated edges, or equal-width edges from the range."""
+    """Stated edges, or equal-width ones over the range."""
     kind, argument = next(iter(rule.items()))
     return (
         np.asarray(argument, dtype=np.float64)
@@ -295,12 +285,12 @@ def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
-    """Return the bins between edges, shape (s + 1,).
+    """Bins between edges, shape (s + 1,).
 
     Raises
     ------
     DataError
-        The edges are not increasing.
+        Edges do not increase.
     """
     if edges.size < 2 or not (np.diff(edges) > 0).all():
         raise DataError(
@@ -312,7 +302,7 @@ def bins_between(name: str, edges: Array) -> Attribute:
 
 
 def bin_codes(values: Array, edges: Array) -> Indices:
-    """Return the bin of every value, shape (n,)."""
+    """Bin of every value, shape (n,)."""
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
 
 
@@ -325,11 +315,11 @@ class Categories:
 
     Attributes
     ----------
-    bins : dict
+    bins
         Column → ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": […]}``.
-    domains : dict
+    domains
         Column → declared domain, or None for the observed one.
-    beside : frozenset of str
+    beside
         Columns of ``domains`` excluded from the numeric table, even if numeric.
     """
 
@@ -340,7 +330,7 @@ class Categories:
     def with_defaults(
         self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]
     ) -> Categories:
-        """Return the rules, or a source's domains if the scenario has no rules."""
+        """These rules, or a source's domains if the scenario has none."""
         if self.bins or self.domains:
             return replace(
                 self,
@@ -351,10 +341,7 @@ class Categories:
     def beside_columns(
         self, columns: Sequence[str] | None, dates: Iterable[str]
     ) -> tuple[list[str] | None, Categories]:
-        """Return the columns to read and the rules, with implied columns added.
-
-        Categories and dates need not be listed among the columns.
-        """
+        """Columns to read and rules, with unlisted categories and dates added."""
         if columns is None:
             return None, self
         more = [name for name in (*dates, *self.domains) if name not in columns]
@@ -375,7 +362,7 @@ class Categories:
 
     @staticmethod
     def check_complete(gaps: Sequence[str]) -> None:
-        """Raise `DataError` if columns of these names lack categories."""
+        """Raise `DataError` if any columns lack categories."""
         if gaps:
             raise DataError(
                 f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out"
@@ -416,7 +403,7 @@ def _rule(name: str, rule: Any) -> dict[str, Any]:
 def parse_domains(value: Any) -> dict[str, list[Any] | None]:
     """Read ``data.categorical``: columns, or a mapping to declared domains.
 
-    A null domain is the observed one.
+    Null: the observed domain.
 
     Raises
     ------
@@ -438,9 +425,9 @@ Node = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The values of one column in the order of their hierarchy.
+    """Values of one column in the order of their hierarchy.
 
-    ``nodes`` has for each leaf the H − 1 names from the highest node below the root to its parent.
+    ``nodes`` has each leaf's H − 1 names, from the highest node below the root to its parent.
     """
 
     leaves: tuple[Leaf, ...] = field(repr=False)
@@ -448,13 +435,11 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
-        """``H``, the height of the root."""
+        """``H``, the root's height."""
         return len(self.nodes[0]) + 1
 
     def groups(self, height: int) -> Indices:
-        """Return each leaf's node at a height, shape (L,), ascending from 0.
-
-        Height 0: every leaf its own; H: one for all.
+        """Each leaf's node at a height from 0 to H, shape (L,), ascending from 0.
 
         Examples
         --------
@@ -467,16 +452,13 @@ class Hierarchy:
         return np.cumsum([0, *(int(a != b) for a, b in pairwise(keys))])
 
     def borders(self, height: int) -> Array:
-        """Return the first place of each node at a height, ascending."""
+        """First place of each node at a height, ascending."""
         return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
 
     @cached_property
     def ancestors(self) -> dict[int, Node]:
-        """For each place its ancestors' names from parent to root.
-
-        The form of ``auditor.schemes.generalisation.classes.earth_mover``.
-        """
-        # A name may occur in two branches: the path is unique.
+        """Each place's ancestors' names from parent to root, as `earth_mover` wants."""
+        # A name may occur in two branches.
         ways = [
             [" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)]
             for chain in self.nodes
@@ -484,12 +466,12 @@ class Hierarchy:
         return {place: tuple(way) for place, way in enumerate(ways)}
 
     def code(self, name: str, column: Series) -> Array:
-        """Return each record's place among the leaves, shape (n,); NaN if missing.
+        """Each record's place among the leaves, shape (n,); NaN if missing.
 
         Raises
         ------
         DataError
-            Some values are no leaves.
+            A value is no leaf.
         """
         if kind_of(column) == "numbers" and any(isinstance(leaf, str) for leaf in self.leaves):
             raise DataError(
@@ -507,13 +489,12 @@ class Hierarchy:
 
 
 def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
-    """Return the frame with hierarchical columns as places among leaves.
+    """Frame with hierarchical columns as places among leaves.
 
     Raises
     ------
     DataError
-        A column does not exist, holds an undeclared value, or lacks values (no mean can replace
-        them).
+        A column is unknown, or has an undeclared or missing value.
     """
     changed = {}
     for name, hierarchy in hierarchies.items():
@@ -530,10 +511,7 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
 
 
 def hierarchy_of(declared: Any) -> Hierarchy:
-    """Return the hierarchy of a checked declaration.
-
-    Nested mappings of nodes, with lists of values at the ends.
-    """
+    """Hierarchy of a checked declaration: nested mappings that end in lists."""
     leaves: list[Leaf] = []
     nodes: list[Node] = []
 

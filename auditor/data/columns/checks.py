@@ -1,6 +1,6 @@
 """Checks that columns can be audited.
 
-Messages name columns and rows. No message of this package holds a value.
+Messages name columns and rows, never a value.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KINDS = {
     "floating": "numbers",
     "mixed-integer-float": "numbers",
     "decimal": "numbers",
-    "empty": "numbers",  # only missing cells: the check for missing values explains it best
+    "empty": "numbers",  # only missing cells: refused as missing
     "boolean": "booleans",
     "string": "text",
     "categorical": "categories",
@@ -65,7 +65,7 @@ _KINDS = {
 
 
 def kind_of(column: Any) -> str:
-    """Return the kind of a Series or array: ``numbers``, ``text`` …"""
+    """Kind of a Series or array: ``numbers``, ``text`` …"""
     if isinstance(column, np.ndarray):
         return "numbers"
     dtype = column.dtype
@@ -79,7 +79,7 @@ def kind_of(column: Any) -> str:
 
 
 def by_column(value: Any, what: str) -> dict[str, Any]:
-    """Return a column, columns, or a mapping by column as a mapping; null by default.
+    """Mapping from a column, columns (null values), or a mapping.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def by_column(value: Any, what: str) -> dict[str, Any]:
 
 
 def check_plain(name: str, column: Series) -> None:
-    """Raise `DataError` if a categorical column holds lists or similar values."""
+    """Raise `DataError` if categories are lists or similar."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
         raise DataError(
             f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns"
@@ -102,7 +102,7 @@ def check_plain(name: str, column: Series) -> None:
 
 @dataclass
 class Cells:
-    """Number of faulty cells of a column, and the row of the first one."""
+    """Number of faulty cells of a column, and the first one's row."""
 
     count: int = 0
     first: int = 0
@@ -114,20 +114,20 @@ class Cells:
         self.count += int(np.count_nonzero(found))
 
     def where(self, noun: str) -> str:
-        """Return ``2 missing values, the first in data row 3``."""
+        """Text like ``2 missing values, the first in data row 3``."""
         place = "in" if self.count == 1 else "the first in"
         return f"{counted(self.count, noun)}, {place} data row {self.first + 1:,}"
 
 
 def cells_where(found: Flags, noun: str) -> str:
-    """Return ``2 cells, the first in data row 3`` for an indicator, (n,)."""
+    """Text like ``2 cells, the first in data row 3``, of an indicator (n,)."""
     cells = Cells()
     cells.add(found)
     return cells.where(noun)
 
 
 def column_floats(column: Any) -> Array:
-    """Return a numeric column, shape (n,), missing cells as NaN."""
+    """Numeric column, shape (n,), missing cells as NaN."""
     if isinstance(column, np.ndarray):
         return column.astype(np.float64, copy=False)
     if column.dtype == object:
@@ -140,7 +140,7 @@ def _float(cell: Any) -> float:
         return float("nan")
     try:
         return float(cell)
-    # an integer beyond the range of a float is refused like an infinite value
+    # an integer beyond floats is refused as infinite
     except OverflowError:
         return float("inf")
     except ValueError:  # the signalling NaN of decimals
@@ -148,22 +148,22 @@ def _float(cell: Any) -> float:
 
 
 def is_present(column: Any) -> Flags:
-    """Return the indicator of present cells, shape (n,)."""
+    """Indicator of present cells, shape (n,)."""
     if isinstance(column, np.ndarray):
         return ~np.isnan(column)
     return np.asarray(column.notna(), dtype=bool)
 
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
-    """Return the indicator of records complete in some columns, (n,)."""
+    """Indicator of records complete in some columns, (n,)."""
     found = [is_present(frame[name]) for name in names]
     return np.asarray(np.logical_and.reduce(found), dtype=bool)
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns with blanks as a value of its own.
+    """Columns with blanks as a value.
 
-    Of numbers a value as far below the least as the largest is above it; of others ``""``.
+    Of numbers as far below the least as the largest is above it; else ``""``.
     """
     found: dict[str, Any] = {}
     for name, column in frame.items():
@@ -186,9 +186,9 @@ def check_finite(names: Sequence[str], values: Array) -> None:
 
 
 def missing_codes(names: Sequence[str], x: Array) -> list[str]:
-    """Return a question on each column with a far, repeated extreme value, as 9999999.
+    """Question on each column with a far, repeated extreme, like 9999999.
 
-    It is farther from all other values than these are apart. Only codes of nines are shown.
+    It is farther from other values than these are apart. Only nines are shown.
     """
     found = []
     for name, column in zip(names, x.T, strict=True):
@@ -221,7 +221,7 @@ def check_rows(found: int, asked: int | None) -> None:
 
 
 def check_width(width: int) -> None:
-    """Raise `DataError` if a covariance of this width is too large."""
+    """Raise `DataError` if a covariance would be too large."""
     if width > MOST_COLUMNS:
         problem = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
         raise DataError(
@@ -236,7 +236,7 @@ def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array)
     ----------
     names : sequence of N str
     low, high, variance : ndarrays of shape (N,)
-        Least and largest value, and variance, of each column.
+        Of each column.
     """
     constant, tiny = low == high, np.finfo(np.float64).tiny
     step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
@@ -253,10 +253,7 @@ def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array)
 
 
 def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) -> None:
-    """Raise `DataError` if a variance, shape (N,), is out of range.
-
-    A copy's may be 0.
-    """
+    """Raise `DataError` if a variance, (N,), is out of range; a copy's may be 0."""
     why = "has a variance outside the range of double precision; change its unit"
     refuse_columns(names, ~(variance <= LARGEST_VARIANCE) | (variance < least), lambda j: why)
 

@@ -1,7 +1,4 @@
-"""Convert dates to days since 1 January 1970 and back.
-
-A time of day is a fraction; times are in UTC.
-"""
+"""Convert dates to days since 1 January 1970 (UTC, with fractions) and back."""
 
 from __future__ import annotations
 
@@ -32,9 +29,9 @@ READABLE = ("numbers", "text", "dates", "categories")
 
 
 def days_of(column: Series, form: str | None = None) -> Series:
-    """Return a column's dates as days, shape (n,); NaN if unreadable or missing.
+    """Dates as days, shape (n,); NaN if unreadable or missing.
 
-    Numbers are days already. ``form`` is the format of text, like ``%d/%m/%Y``; by default ISO 8601.
+    Numbers are days already. ``form``: format of text, like ``%d/%m/%Y``; by default ISO 8601.
 
     Examples
     --------
@@ -43,7 +40,7 @@ def days_of(column: Series, form: str | None = None) -> Series:
     """
     if kind_of(column) == "numbers":
         return column
-    # without a digit it would be `now`, `today` or the name of a month
+    # not `now`, `today` or a month's name
     if kind_of(column) in ("text", "categories"):
         column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
     times = pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce")
@@ -52,7 +49,7 @@ def days_of(column: Series, form: str | None = None) -> Series:
 
 
 def plain_days(column: Series) -> Series | None:
-    """Return days of a column of dates, typed or full ISO 8601; else None.
+    """Days of a column of dates, typed or full ISO 8601; else None.
 
     Examples
     --------
@@ -71,12 +68,12 @@ def plain_days(column: Series) -> Series | None:
 
 
 def as_dates(days: Array, whole: bool) -> Series:
-    """Return days as dates, rounded to the day or second, shape (n,).
+    """Days as dates, rounded to the day or second, shape (n,).
 
     Raises
     ------
     ValueError
-        A date is before the year 1 or after 9999, which readers refuse.
+        A date is before the year 1 or after 9999.
     """
     unit = SECONDS if whole else 1
     seconds = np.rint(days * SECONDS / unit) * unit
@@ -86,12 +83,12 @@ def as_dates(days: Array, whole: bool) -> Series:
 
 
 def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFrame:
-    """Return the frame with columns of dates as days; None as a format is ISO 8601.
+    """Frame with columns of dates as days; format None is ISO 8601.
 
     Raises
     ------
     DataError
-        A column does not exist, or has a cell that is no date of that format.
+        A column is unknown, or a cell is no date of its format.
     """
     return (
         frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()})

@@ -1,18 +1,16 @@
-"""Kind of a column, by its values alone.
-
-The first rule that fits decides.
+"""Kind of a column by its values: the first rule that fits.
 
 | kind | rule |
 | --- | --- |
 | unusable | no values, all equal, or more blanks than values |
-| unusable | infinite numbers, numbers written as text, also with marks or among text, or neither numbers, text, dates nor booleans |
-| identifier | numbers, all different, that increase evenly from row to row, or fill half of their range or more in any order |
-| identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
+| unusable | infinite numbers, numbers as text (also with marks or among text), or other objects |
+| identifier | distinct numbers that increase evenly by row, or fill half of their range or more |
+| identifier | distinct: whole numbers in a column named an id, dates in order of time, or text |
 | date | typed dates, or text that one of `FORMATS` reads in every cell |
-| category | booleans; numbers with at most 10 different values, text and codes with at most 50; of each at least 5 records on average |
-| unusable | other codes: whole numbers some of which begin with a zero, or in a column named a postcode, a telephone or the like |
-| number | all other numbers, whether or not they are all different: a salary to the cent is no identifier |
-| free text | all other text |
+| category | booleans; numbers with at most 10 distinct values, text and codes with at most 50; on average 5 records each |
+| unusable | other codes: whole numbers, some with a leading zero, or in a column named a postcode, a telephone or similar |
+| number | other numbers, also distinct ones, such as salaries to the cent |
+| free text | other text |
 """
 
 from __future__ import annotations
@@ -88,19 +86,19 @@ class Column:
 
     Attributes
     ----------
-    why : str
+    why
         Reason for the kind, to follow «it».
-    blank : float
-        Share of the records without a value.
-    values : int
+    blank
+        Share of records without a value.
+    values
         Number of distinct values.
-    numeric : bool
-        Whether it could be audited as numbers: dates can, and categories of numbers.
-    step : float
-        Greatest step that divides all numbers (days for dates); NaN if none.
-    heap : float
-        Share of the records with the most frequent value, if it is a heap; else 0.
-    form : str or None
+    numeric
+        Whether it can be audited as numbers: also dates, and categories of numbers.
+    step
+        Greatest common step (days for dates); NaN if none.
+    heap
+        Share of the most frequent value, if a heap, else 0.
+    form
         Format of dates written as text; None for ISO 8601.
     """
 
@@ -123,10 +121,10 @@ class Column:
 def column_of(
     name: str, cells: Series, records: float | None = None, coded: bool = False
 ) -> Column:
-    """Return the description of a column, from its values in order of the file.
+    """Description of a column, from its values in file order.
 
-    ``records`` of the whole table, by default the number of cells. ``coded``: numbers are written with
-    leading zeros.
+    ``records``: of the whole table, by default the number of cells. ``coded``: numbers have leading
+    zeros.
 
     Examples
     --------
@@ -162,9 +160,7 @@ def column_of(
 
 
 def identifies(name: str, x: Array, records: float) -> bool:
-    """Return whether a column's first numbers identify records.
-
-    NaN where missing; False if all are.
+    """Whether a column's first numbers (NaN if missing) identify records.
 
     Examples
     --------
@@ -215,7 +211,7 @@ def _counts(name: str, x: Array, records: float) -> str:
         and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN
     ):
         return "goes up or down evenly from record to record, and numbers them"
-    # a count may start off a multiple of its step, and exceed the exact range of a double
+    # a count may start off its step, and be inexact as a double
     if len(x) >= FEWEST_COUNTED and np.ptp(x) / _step(x - x.min()) + 1 <= 2.0 * records:
         return "is different in every record and sequential, and numbers them"
     if (x == np.rint(x)).all() and (_WORD.search(name) or _CAPITAL.search(name)):

@@ -1,7 +1,7 @@
 """Identifiers of records, to join copies to the original; never shown.
 
-A key is a whole number or text. If all keys of both files are whole numbers, ``007`` and ``7.0``
-are equal; otherwise text is compared without surrounding blanks.
+A key is a whole number or text. ``007`` and ``7.0`` are equal if all keys of both files are whole
+numbers; otherwise text is compared without surrounding blanks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RecordKeys:
 
     Attributes
     ----------
-    name : str
+    name
         The column's.
     cells : ndarray of shape (n,)
         Text.
@@ -46,20 +46,14 @@ class RecordKeys:
 
     @cached_property
     def whole(self) -> NDArray[np.object_] | None:
-        """The keys in canonical whole-number form, shape (n,).
-
-        None if some are no whole numbers, or are no longer distinct.
-        """
+        """Canonical whole numbers, (n,); None if some are none, or repeat."""
         found = [WHOLE.fullmatch(cell) for cell in self.cells]
         spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     @property
     def in_order(self) -> Indices:
-        """Each key's rank, shape (n,), as numbers if possible, else as text.
-
-        A public order of the records.
-        """
+        """Each key's rank, shape (n,), as numbers if possible, else as text."""
         numbers = None if self.whole is None else [int(cell) for cell in self.whole]
         return (
             np.asarray(
@@ -72,18 +66,18 @@ class RecordKeys:
         )
 
     def some(self, rows: NDArray[Any]) -> RecordKeys:
-        """Return the keys of some records."""
+        """Keys of some records."""
         return RecordKeys(self.name, self.cells[rows])
 
     @cached_property
     def digest(self) -> str:
-        """A SHA-256 over name and keys."""
+        """SHA-256 over name and keys."""
         return hashlib.sha256(
             repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")
         ).hexdigest()
 
     def places_in(self, original: RecordKeys) -> Indices:
-        """Return each record's place in the original, shape (n,); −1 if absent."""
+        """Each record's place in the original, shape (n,); −1 if absent."""
         mine, theirs = self.whole, original.whole
         if mine is None or theirs is None:
             mine, theirs = self.cells, original.cells
@@ -93,7 +87,7 @@ class RecordKeys:
 
 
 def record_keys(name: str, column: Series) -> RecordKeys:
-    """Return a column's values as keys.
+    """A column's values as keys.
 
     Raises
     ------
@@ -115,7 +109,6 @@ def record_keys(name: str, column: Series) -> RecordKeys:
 
 
 def _text(cell: Any) -> str | None:
-    """Return a key as text; "" for a blank, None if invalid."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or cell is pd.NA or cell is pd.NaT:
@@ -136,14 +129,14 @@ def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
-    """Return the records sorted by one column, renumbered; stable.
+    """Records sorted by one column, renumbered; stable.
 
-    Numbers and dates are sorted as such, text by characters (so 2026-11-22 sorts by time).
+    Text is sorted by characters (2026-11-22 by time).
 
     Raises
     ------
     DataError
-        Values are missing, or of kinds without a common order.
+        Values are missing, or without a common order.
     """
     missing = int(frame[order].isna().sum())
     if missing:
@@ -160,10 +153,9 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
 
 
 def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
-    """Return the lag-1 rank correlation of a column, and its number of pairs.
+    """Lag-1 rank correlation of a column, and its number of pairs.
 
-    Ranks, since a few large values would dominate. ``runs`` are consecutive numbers; a pair is two
-    present values within a run.
+    ``runs`` are consecutive numbers; a pair is two present values within a run.
 
     Examples
     --------
@@ -171,7 +163,7 @@ def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
     (0.7, 5)
     """
     ranks = pd.concat(runs, ignore_index=True).rank()
-    # the last of one run and the first of the next are no neighbours
+    # no neighbours across runs
     ends = np.cumsum([len(run) for run in runs])[:-1] - 1
     now, after = ranks.to_numpy()[:-1], ranks.to_numpy()[1:]
     pairs = ~(np.isnan(now) | np.isnan(after))

@@ -2,17 +2,17 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``s`` | a point near the data: the first block's mean | (N,) |
+| ``s`` | the first block's mean | (N,) |
 | ``m`` | mean of ``x − s`` | (N,) |
 | ``P`` | ``Σ (x − s − m)(x − s − m)ᵀ`` | (N, N) |
 
-A block's moments are about its own mean and joined by the rule of Chan, Golub and LeVeque (1979),
-which is as exact as two passes (at an offset of 10⁷, raw squares are lost to rounding). Blocks are
-joined within a stripe, then stripes (``auditor.numerics.blocks.stripes``), always in order. So the
-result does not depend on the number of workers.
+Blocks' moments about their means are joined by the rule of Chan, Golub and LeVeque (1979), as exact
+as two passes. Blocks are joined within a stripe, then stripes
+(``auditor.numerics.blocks.stripes``), in order: the result does not depend on the number of
+workers.
 
-A recording step is ``gcd(x·10^k) / 10^k``, with the fewest decimal places k ≤ 6 that write all values.
-A column without a step is continuous.
+A recording step is ``gcd(x·10^k) / 10^k``, with the fewest decimal places k ≤ 6 that write all
+values. A column without a step is continuous.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Part:
 
     @classmethod
     def of(cls, x: Array, shift: Array) -> Part:
-        """Return the scan of one block, shape (b, N)."""
-        columns = np.array(x.T, order="C")  # a row is too short for fast loops
+        """Scan of one block, shape (b, N)."""
+        columns = np.array(x.T, order="C")  # for fast loops
         low, high = columns.min(axis=1), columns.max(axis=1)
         columns -= shift[:, None]
         mean = columns @ np.ones(len(x)) / len(x)
@@ -64,7 +64,6 @@ class Part:
         return cls(len(x), mean, columns @ columns.T, low, high, digest)
 
     def __add__(self, other: Part) -> Part:
-        """Return the scan of both parts' rows."""
         rows = self.rows + other.rows
         apart, share = other.mean - self.mean, other.rows / rows
         return Part(
@@ -84,12 +83,12 @@ class Scan:
     Attributes
     ----------
     shift, residue : ndarrays of shape (N,)
-        ``s`` and ``m``: the mean is their sum, with a precision relative to the spread.
+        ``s`` and ``m``: the mean is their sum, precise relative to the spread.
     covariance : ndarray of shape (N, N)
         Divisor n.
     low, high : ndarrays of shape (N,)
         Least and largest value.
-    digest : str
+    digest
         SHA-256 over the blocks' digests.
     """
 
@@ -117,33 +116,30 @@ class Scale:
 
     @classmethod
     def of(cls, scan: Scan) -> Scale:
-        """Return the scale of a table from its own moments (divisor n)."""
+        """Scale from a table's own moments (divisor n)."""
         return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
 
     def apply(self, x: Array) -> None:
-        """Rescale rows in place.
-
-        Shift and residue are subtracted separately: their rounding units differ.
-        """
+        """Rescale rows in place; shift and residue have other rounding units."""
         x -= self.shift
         x -= self.residue
         x /= self.std
 
     def undone(self, x: Array) -> Array:
-        """Return rows in their original units, up to rounding."""
+        """Rows in original units, up to rounding."""
         return x * self.std + self.residue + self.shift
 
 
 def scan(read: Read, rows: int, width: int) -> Scan:
-    """Return the scan of a table of finite numbers."""
+    """Scan of a table of finite numbers."""
     blocks = row_blocks(rows, width)
 
     def scan_stripe(stripe: tuple[int, int]) -> Part:
-        # overflow is refused by name afterwards
+        # overflow is refused later, by name
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return reduce(add, (Part.of(read(*block), shift) for block in blocks[slice(*stripe)]))
 
-    with one_thread():  # sums in linear algebra depend on its number of threads
+    with one_thread():  # sums depend on the number of threads
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             shift = read(*blocks[0]).mean(axis=0)
             shift = np.where(np.isfinite(shift), shift, 0.0)
@@ -164,8 +160,8 @@ MOST_THREADS = 4
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Yield the result for each item, in order, with few started in advance."""
-    # with logging some milliseconds, wasted on tables of one stripe
+    """Yield each item's result in order, with few started in advance."""
+    # milliseconds, wasted on one stripe
     from concurrent.futures import ThreadPoolExecutor
 
     threads = min(MOST_THREADS, os.cpu_count() or 1)
@@ -201,7 +197,7 @@ columns.
 class Resolution:
     """Recording steps of the columns, shape (N,), NaN for a continuous column.
 
-    ``commonest`` is the share of the most frequent value: the success of a guess without knowledge.
+    ``commonest``: share of the most frequent value.
     """
 
     steps: Array = field(repr=False)
@@ -210,14 +206,14 @@ class Resolution:
 
 @dataclass
 class Grid:
-    """Greatest common step of the values so far, in last decimal places."""
+    """Greatest common step so far, in last decimal places."""
 
     places: int = 0
     unit: int = 0
     continuous: bool = False
 
     def add(self, x: Array) -> None:
-        """Add some values, shape (b,)."""
+        """Add values, shape (b,)."""
         for places in range(self.places, MOST_PLACES + 1) if not self.continuous else ():
             u = x * 10.0**places
             size, whole = np.abs(u), np.rint(u)
@@ -235,12 +231,12 @@ class Grid:
 
     @property
     def step(self) -> float:
-        """The step in units of the values; NaN if none."""
+        """Step in units of the values; NaN if none."""
         return math.nan if self.continuous or self.unit == 0 else self.unit / 10.0**self.places
 
 
 def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> Resolution:
-    """Return the resolution of a table from its blocks of shape (b, N).
+    """Resolution of a table from its blocks of shape (b, N).
 
     Examples
     --------

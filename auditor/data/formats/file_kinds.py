@@ -1,7 +1,7 @@
 """Kinds of table files by suffix, and readers of files held whole.
 
-CSV (``text_files``) and Parquet (``parts``) are read piece by piece. All others are read at once by
-pandas or pyarrow, up to a size limit. Labelled values are read as their codes.
+CSV (``text_files``) and Parquet (``parts``) are read by piece. Others are read at once, up to a
+size limit, with codes of labelled values.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ T = TypeVar("T")
 
 
 def remembered(files: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
-    """Return a decorator that caches a function of a path.
-
-    For the last ``files`` files.
-    """
+    """Decorator that caches a function of a path for the last ``files`` files."""
 
     def decorate(find: Callable[[Path], T]) -> Callable[[Path], T]:
         @lru_cache(maxsize=files)
@@ -51,7 +48,7 @@ BATCH_ROWS = 2**16
 
 
 class Kind(NamedTuple):
-    """A kind of file that is held whole, its reader, and a library that is not installed."""
+    """Kind of file held whole, its reader, and a library not installed."""
 
     name: str
     read: Callable[[Path, list[str]], pd.DataFrame | pa.Table]
@@ -66,15 +63,15 @@ class Held(NamedTuple):
 
 
 def _arrow(path: Path, notes: list[str]) -> pa.Table:
-    """Read Feather or Arrow by batch, as compressed files state no size."""
+    """Read Feather or Arrow by batch: compressed files state no size."""
     try:
         with pa.ipc.open_file(str(path)) as file:
             return pa.Table.from_batches(
                 bounded(path, map(file.get_batch, range(file.num_record_batches)), _size),
                 file.schema,
             )
-    except pa.ArrowInvalid:  # the first version of Feather
-        from pyarrow import feather  # imports pandas
+    except pa.ArrowInvalid:  # Feather 1
+        from pyarrow import feather
 
         return feather.read_table(path, memory_map=False)
 
@@ -96,7 +93,7 @@ def _transport(path: Path, notes: list[str]) -> pd.DataFrame:
         version_8 = b"LIBV8" in file.read(80)
     if not version_8:
         return _sas(path, notes)
-    import pyreadstat  # an extra; pandas reads version 5 only
+    import pyreadstat  # pandas reads version 5 only
 
     frame: pd.DataFrame = pyreadstat.read_xport(path)[0]
     return _whole(frame)
@@ -143,8 +140,8 @@ def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
 
 
 def _check_extent(path: Path, sheet: Any) -> None:
-    """Refuse a sheet with distant cells: pandas lists all cells between."""
-    sheet.reset_dimensions()  # the extent stated in the file
+    """Refuse distant cells: pandas lists all cells between."""
+    sheet.reset_dimensions()
     widest = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         widest = max(widest, len(row))
@@ -187,29 +184,26 @@ def is_parquet(path: str | Path) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """Return the display name of a file's kind."""
+    """Display name of a file's kind."""
     kind = HELD.get(path.suffix.lower())
     return kind.name if kind else "Parquet" if is_parquet(path) else "CSV"
 
 
 @remembered(files=2)
 def held(path: Path) -> Held:
-    """Return all of a file that is not read piece by piece.
-
-    Columns have the file's own names; an unnamed index is excluded.
+    """All of a file that is not read by piece, without an unnamed index.
 
     Raises
     ------
     DataError
-        It is damaged, encrypted or too large, or its library is missing. The reader's own message,
-        which may quote a cell, is excluded.
+        It is damaged, encrypted or too large, or its library is missing. No cell is quoted.
     """
     kind, notes = HELD[path.suffix.lower()], list[str]()
     check_size(path, path.stat().st_size)
     _check_open(path, kind)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the reader's warning may quote a cell
+            warnings.simplefilter("ignore")  # may quote a cell
             found = kind.read(path, notes)
             frame = _frame(found, notes) if isinstance(found, pa.Table) else found
     except (DataError, MemoryError):
@@ -237,7 +231,7 @@ def _frame(table: pa.Table, notes: list[str]) -> pd.DataFrame:
 
 @remembered(files=2)
 def labelled(path: Path) -> pd.DataFrame:
-    """Return all of a file with the labels of SPSS and Stata, not codes.
+    """All of a file with the labels of SPSS and Stata, not codes.
 
     For errors see ``held``. A Stata column of repeated labels keeps its codes.
     """
@@ -280,10 +274,7 @@ def _check_open(path: Path, kind: Kind) -> None:
 
 
 def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
-    """Return and note the columns of an unnamed pandas index.
-
-    From the metadata that pandas stores.
-    """
+    """Find and note the columns of an unnamed index in pandas' metadata."""
     try:
         noted = (schema.pandas_metadata or {})["index_columns"]
         found = [
@@ -314,7 +305,7 @@ def check_size(path: Path, size: int) -> None:
 
 
 def bounded(path: Path, parts: Iterable[Any], size: Callable[[Any], int]) -> list[Any]:
-    """Return parts of a file, up to the size limit."""
+    """Parts of a file, up to the size limit."""
     found, total = [], 0
     for part in parts:
         total += size(part)

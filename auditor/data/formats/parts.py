@@ -1,10 +1,10 @@
 """Headers of files, and pieces of large files.
 
-pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
-header is read first, a doubtful shape is refused, and no message holds a cell.
+Headers are read first, and doubtful shapes refused, since pandas renames repeated columns, uses a
+surplus column as index and quotes cells in errors. No message holds a cell.
 
-A piece is a Parquet row group, or a few megabytes of whole CSV lines; of other kinds the whole
-file. Pieces hold places and counts only, so they can be sent to other processes.
+A piece is a Parquet row group, a few megabytes of whole CSV lines, or another file. It holds places
+and counts only.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Piece:
 
     Attributes
     ----------
-    place : int
-        Number of the row group, or byte offset; 0 in a file that is held whole.
-    stop : int
-        Byte offset of the end; 0 for a row group.
-    rows : int
-        Records to read from its start; −1: all, not counted yet.
-    line : int
-        Lines of a CSV file before it.
+    place
+        Row group or byte offset; 0 in a file held whole.
+    stop
+        Byte offset of its end; 0 for a row group.
+    rows
+        Records to read; −1: all, not counted yet.
+    line
+        CSV lines before it.
     """
 
     path: Path
@@ -79,10 +79,9 @@ class Piece:
     line: int = 0
 
     def frames(self, columns: Sequence[str], as_written: bool = False) -> Iterator[pd.DataFrame]:
-        """Yield some columns of the piece, in the requested order, in batches.
+        """Yield batches of some columns, in the requested order.
 
-        As written, cells of text files stay text (``007`` is no number), and labelled values show
-        their labels.
+        As written, text cells stay text (``007``), and labelled values show their labels.
 
         Raises
         ------
@@ -112,13 +111,13 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
         pre_buffer=False,
         buffer_size=BUFFER_BYTES,
     ) as file:
-        # The reader reads a dot as a nested field, so a dotted name is selected afterwards.
+        # The reader takes a dotted name for a nested field.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(
             BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False
         ):
             chosen = pa.Table.from_batches([batch]).select(list(columns))
-            # text that is not UTF-8, which would otherwise fail cell by cell, much later
+            # not UTF-8: would fail later, cell by cell
             chosen.validate(full=True)
             yield chosen.slice(0, left)
             left -= batch.num_rows
@@ -132,7 +131,7 @@ def _metadata(path: Path) -> pq.FileMetaData:
 
 
 def _frame(table: pa.Table, as_written: bool = False) -> pd.DataFrame:
-    # pandas' metadata would restore a named index and lose the column, and may be damaged.
+    # pandas' metadata may be damaged, and would make a column the index.
     kinds = {"types_mapper": pd.ArrowDtype} if as_written else {}
     frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(**kinds)
     return frame
@@ -149,16 +148,13 @@ def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def column_as_written(pieces: Sequence[Piece], column: str) -> list[Any]:
-    """Return one column of the pieces' records."""
+    """One column of the pieces' records, as written."""
     frames = frames_of(pieces, [column], as_written=True)
     return [cell for frame in frames for cell in frame[column].tolist()]
 
 
 def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
-    """Return an attribute with the spelling of text files: ``01``, not 1.
-
-    Unchanged if a label has several spellings.
-    """
+    """Attribute as spelt in text files (``01``), unless spelt in several ways."""
     labels = {unspelt(label): str(label) for label in attribute.labels}
     texts = any(isinstance(label, str) for label in attribute.labels)
     if attribute.edges is not None or texts or not all(is_text(piece.path) for piece in pieces):
@@ -175,7 +171,7 @@ def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
 
 
 def blank_words(pieces: Sequence[Piece]) -> dict[str, Counter[str]]:
-    """Return the words that are read as blank, and their numbers, by column of text."""
+    """Counts of words that are read as blank, by text column."""
     found: dict[str, Counter[str]] = {}
     for piece in pieces:
         names = start_of(piece.path).words if is_text(piece.path) else []
@@ -187,10 +183,7 @@ def blank_words(pieces: Sequence[Piece]) -> dict[str, Counter[str]]:
 
 
 def coded_columns(piece: Piece) -> frozenset[str]:
-    """Return a file's text columns with leading zeros among the first cells.
-
-    ``04109`` is a code, not a number.
-    """
+    """A text file's columns with leading zeros (``04109``) in the first cells."""
     if not is_text(piece.path):
         return frozenset()
     names = header(piece.path)
@@ -201,7 +194,7 @@ def coded_columns(piece: Piece) -> frozenset[str]:
 def frames_of(
     pieces: Sequence[Piece], names: Sequence[str], rows: int | None = None, as_written: bool = False
 ) -> Iterator[pd.DataFrame]:
-    """Yield the first ``rows`` records of some columns, in order, in batches."""
+    """Yield the first ``rows`` records of some columns, in batches."""
     left = sys.maxsize if rows is None else rows
     for frame in chain.from_iterable(_batches_of(pieces, names, as_written)):
         yield frame.head(left) if len(frame) > left else frame
@@ -213,25 +206,25 @@ def frames_of(
 def _batches_of(
     pieces: Sequence[Piece], names: Sequence[str], as_written: bool
 ) -> Iterator[Iterable[pd.DataFrame]]:
-    if pieces and is_text(pieces[0].path):  # parsing is slow, and a piece has one frame
+    if pieces and is_text(pieces[0].path):  # parsing is slow
         return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
     return (piece.frames(names, as_written) for piece in pieces)
 
 
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
-    """Return columns of any kind, in memory."""
+    """Columns of any kind, in memory."""
     return joined_frames(frames_of(pieces, names, rows))
 
 
 def joined_frames(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return consecutive records as one frame; empty columns have any kind."""
+    """Consecutive records as one frame; empty columns have any kind."""
     held = list(frames)
     some = [frame for frame in held if len(frame)] or held[:1] or [pd.DataFrame()]
     return pd.concat(some, ignore_index=True) if len(some) > 1 else some[0]
 
 
 def pieces_of(path: Path) -> list[Piece]:
-    """Return the pieces of one file."""
+    """Pieces of one file."""
     if is_text(path):
         return text_pieces(path)
     if not is_parquet(path):
@@ -243,17 +236,17 @@ def pieces_of(path: Path) -> list[Piece]:
 
 
 def size_of_values(pieces: Sequence[Piece], columns: int) -> int:
-    """Return the bytes of records as numbers, or the bytes of text files."""
+    """Bytes of records as numbers, or of text files."""
     return sum(
         piece.stop - piece.place if piece.stop else 8 * piece.rows * columns for piece in pieces
     )
 
 
 def text_pieces(path: Path) -> list[Piece]:
-    """Return the pieces of a CSV file, cut at line breaks outside quotes.
+    """Pieces of a CSV file, cut at line breaks outside quotes.
 
-    A mark within a cell (``5'11"``) can only delay a cut. A cut inside a quotation fails to parse, and
-    the file is refused.
+    A mark in a cell (``5'11"``) can only delay a cut. A cut in a quotation fails to parse: the file
+    is refused.
     """
     with reader_errors(path), opened(path) as file:
         size = file.seek(0, io.SEEK_END)
@@ -267,7 +260,6 @@ def text_pieces(path: Path) -> list[Piece]:
 
 
 def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
-    """Return the end of a piece from ``start``, and its number of lines."""
     file.seek(start)
     held = b""
     while True:
@@ -293,7 +285,7 @@ def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.Da
     try:
         return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
     except pd.errors.ParserError as error:
-        before = line - start.line.count(b"\n")  # the header replaces the lines before the piece
+        before = line - start.line.count(b"\n")  # the header replaces them
         raise DataError(f"{path.name}: {shape_of(str(error), before)}") from None
 
 
@@ -310,7 +302,7 @@ def _check_first(path: Path, body: bytes, line: int) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files of a folder of parts, by name, without hidden files.
+    """Files of a folder of parts, by name, without hidden files.
 
     Raises
     ------
@@ -341,20 +333,20 @@ def parts(folder: Path) -> list[Path]:
 
 
 def header(path: Path, empty: bool = False) -> list[str]:
-    """Return a file's column names, unchanged; "" for an unnamed column.
+    """A file's column names, unchanged; "" for an unnamed column.
 
-    ``empty``: the file may have no records, like one of many parts.
+    ``empty``: records may be missing, as in one of many parts.
 
     Raises
     ------
     DataError
-        The file cannot be read, is empty, does not match its suffix, or repeats a column name.
+        The file is unreadable, empty, of another kind than its suffix, or repeats a name.
     """
     return _header(path, empty)[0]
 
 
 def notes_of(path: Path) -> list[str]:
-    """Return notes on reading a file; for errors see ``header``."""
+    """Notes on reading a file; errors as in ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
 
 
@@ -388,7 +380,7 @@ def _parquet(path: Path) -> tuple[list[str], int, list[str]]:
         schema, records = file.schema_arrow, file.metadata.num_rows
     index = index_columns(schema, notes)
     names = [name for name in schema.names if name not in index]
-    # pandas' column name for an unnamed index, if its metadata were lost
+    # pandas' name for an unnamed index without metadata
     return (
         ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names],
         records,
@@ -407,13 +399,10 @@ def _whole(path: Path) -> tuple[list[str], int, list[str]]:
 
 @contextmanager
 def reader_errors(path: Path) -> Iterator[None]:
-    """Convert a reader's exception to `DataError`, without its own message.
-
-    The message may quote a cell.
-    """
+    """Convert a reader's exception to `DataError`, without cells it may quote."""
     try:
         yield
-    # the generator was closed, perhaps at exit, when the libraries below can no longer be imported
+    # closed, perhaps at exit, when imports fail
     except GeneratorExit:
         raise
     except UnicodeDecodeError:
@@ -430,10 +419,7 @@ def reader_errors(path: Path) -> Iterator[None]:
 
 
 def shape_of(message: str, lines: int = 0) -> str:
-    """Return the shape fault of a CSV file from pandas' message on a piece.
-
-    ``lines`` precede the piece.
-    """
+    """Shape fault of a CSV file, from pandas' message on a piece after ``lines``."""
     uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
     if uneven:
         expected, line, found = uneven.groups()

@@ -1,8 +1,8 @@
 """Release folder: tables written together or not at all, under a lock.
 
 Copies have hidden names that end in the command's edition, a random mark, until all are whole and
-the manifest names the edition. The next command removes the files of a command that was stopped
-earlier, and finishes one that was stopped later.
+the manifest names the edition. The next command removes the files of a command stopped earlier, and
+finishes one stopped later.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PATIENCE = 10.0
 def taken(folder: Path) -> Iterator[None]:
     """Lock a release folder; finish or remove files of a stopped command.
 
-    A folder that does not exist is made, and removed if it stays empty.
+    A missing folder is made, and removed if it stays empty.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def _settle(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest of a release; None if it cannot be read."""
+    """Manifest of a release; None if it cannot be read."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -84,17 +84,17 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the entries of each batch of records; the manifest is the first."""
+    """Entries of each batch of records; the manifest is the first."""
     return [manifest, *manifest.get("later_batches", [])]
 
 
 def copies_in(folder: Path) -> set[str]:
-    """Return the names of copies in a folder."""
+    """Names of copies in a folder."""
     return {path.name for path in folder.glob("copy-*") if COPY.fullmatch(path.name)}
 
 
 def check_free(folder: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over files that are not in the folder's manifest.
+    """Refuse to overwrite files that are not in the manifest.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def write_release(
 ) -> Path:
     """Write copies block by block, then the manifest; return its path.
 
-    ``folder`` is ``taken``. ``manifest`` is called once all copies are written. ``replaced`` are copies
-    to remove once the new copies are whole.
+    ``folder`` is ``taken``. ``manifest`` is called after the copies. ``replaced`` copies are
+    removed once the new ones are whole.
     """
     edition = secrets.token_hex(4)
 
@@ -140,11 +140,10 @@ SUFFIXES = (".csv", ".parquet")
 
 
 class TableFiles:
-    """Several tables of equal columns, written in parallel; a context.
+    """Context that writes several tables of equal columns in parallel.
 
-    Files get their names together, after a flush to disk; an error leaves none. They are private to
-    their owner (mode 0600). ``edition`` marks temporary names. ``commit`` is called when all files are
-    complete, before any is renamed; a later error leaves the files.
+    Files (mode 0600) get their names together, after a flush; an error leaves none. ``edition``
+    marks temporary names. ``commit`` is called before renaming; a later error leaves the files.
     """
 
     def __init__(
@@ -199,8 +198,8 @@ class TableFiles:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    """Return records as CSV; pyarrow writes numbers nine times as fast as pandas."""
-    from pyarrow import csv as pa_csv  # imported late for start-up
+    """Records as CSV; pyarrow writes numbers nine times as fast as pandas."""
+    from pyarrow import csv as pa_csv
 
     buffer = io.BytesIO()
     try:
@@ -255,7 +254,7 @@ class _File:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the folder, if possible, so new names survive a power cut."""
+    """Flush the folder, if possible: new names survive a power cut."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -266,5 +265,5 @@ def _flush_folder(folder: Path) -> None:
 
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
-    """Return columns of one copy, in memory."""
+    """Columns of one copy, in memory."""
     return whole_frame(pieces_of(path.resolve(strict=True)), names, None)

@@ -1,8 +1,8 @@
 """Text files as UTF-8 bytes; delimiters; headers that are no names.
 
-Plain UTF-8 is read in place. Compressed files, UTF-16 and Latin-1 are unpacked into memory, up to a
-size limit. A file without a header has its first record in place of names, which must not be
-printed. It is recognised by numbers and dates, and by words that occur among the cells below.
+Plain UTF-8 is read in place. Other files are unpacked into memory, up to a size limit. A file
+without a header has a record in place of names, which must not be printed. It is recognised by
+numbers, dates, and words that occur among the cells below.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DATE = re.compile(
 
 
 def is_value(name: str) -> bool:
-    """Whether a name is a number, date or time, or pandas' repetition of one.
+    """Whether a name is a number, date or time, also repeated by pandas.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def holds_records(name: str) -> bool:
 def check_names(file: str, names: Sequence[str]) -> None:
     """Refuse names that are values or repeat.
 
-    Messages number the columns, as names may be cells. Running names, 0 … N − 1 or 1 … N, of an
-    unnamed array are accepted, also with unnamed columns, and years at equal distances.
+    Messages number the columns, as names may be cells. Accepted are years at equal distances, and
+    running names 0 … N − 1 or 1 … N, also with unnamed columns.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
     Raises
     ------
     DataError
-        Columns, by their places, have their names among their cells.
+        Columns, given by place, have their names among their cells.
     """
     seen: set[int] = set()
     if _count(names):  # small whole numbers are among any cells
@@ -143,7 +143,6 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
 
 
 def _count(names: Sequence[str]) -> bool:
-    """Whether names run from 0 to N − 1 or 1 to N, except missing ones."""
     given = [name for name in names if name]
     return bool(given) and given in (
         [str(place + start) for place in range(len(given))] for start in (0, 1)
@@ -165,7 +164,7 @@ DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BLANKS = frozenset("NA N/A n/a None NULL null NaN nan <NA> #N/A".split())
 """Words that pandas reads as blank."""
 
-# Signatures of kinds that often have a wrong suffix.
+# Kinds that often have a wrong suffix.
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a ZIP archive or an Excel workbook",
@@ -184,16 +183,16 @@ class Start(NamedTuple):
 
     Attributes
     ----------
-    names : list of str
-        Column names, "" for an unnamed column.
-    width : int
-        Cells of the first record; 0 without records.
-    line : bytes
-        The header's bytes, without a byte order mark and preceding blank lines.
-    stop, lines : int
-        Bytes and line breaks of the file before its first record.
-    words : list of str
-        Columns of text with words among the first cells that are read as blank.
+    names
+        Unnamed columns are "".
+    width
+        Cells of the first record, or 0.
+    line
+        Header without byte order mark and preceding blank lines.
+    stop, lines
+        Bytes and line breaks before the first record.
+    words
+        Text columns with words read as blank among the first cells.
     """
 
     encoding: str
@@ -215,22 +214,21 @@ class Start(NamedTuple):
 
 @remembered(files=1024)
 def start_of(path: Path) -> Start:
-    """Return the spelling and header of a text file.
+    """Spelling and header of a text file.
 
-    An apostrophe before a name that starts a formula is not part of the name.
+    Names exclude an apostrophe before a formula.
 
     Raises
     ------
     DataError
-        It is no text or blank, its encoding is unknown, its delimiter is undecided, or its names
-        are values.
+        It is no text or blank, its encoding or delimiter is unclear, or names are values.
     """
     encoding = _encoding(path)
     with _decoded(path, encoding) as file:
         whole = file.read(CHUNK)
         while not (whole.rstrip() and b"\n" in whole) and (more := file.read(CHUNK)):
             whole += more
-        if file.read(1):  # without the last, cut line: half a number may look different
+        if file.read(1):  # the last line is cut
             whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1]
     text = whole.decode("utf-8", "ignore")
     delimiter = _delimiter(path, text.removeprefix(BYTE_ORDER_MARK))
@@ -243,7 +241,7 @@ def start_of(path: Path) -> Start:
     names = [with_formula(cell) for cell in next(reader)]
     used = reader.line_num
     check_names(path.name, names)
-    # a blank line is no record, except in a table of one column, where it is a missing value
+    # a blank line is a missing value in one column, else no record
     records = (row for row in reader if len(names) == 1 or "".join(row).strip() or len(row) > 1)
     few = list(islice(records, max(10, LOOKED_AT // len(names))))
     check_records(path.name, names, few)
@@ -271,16 +269,16 @@ def _with_words(names: Sequence[str], records: Sequence[Sequence[str]]) -> list[
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Return a text file as a seekable UTF-8 stream."""
+    """Text file as a seekable UTF-8 stream."""
     return _decoded(path, start_of(path).encoding)
 
 
 def text_frame(
     text: bytes, path: Path, columns: Sequence[str], rows: int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
-    """Return some columns of a piece of a text file, after its header.
+    """Columns of a piece of a text file, without its header.
 
-    ``as_text``: cells stay text; otherwise numbers and booleans are recognised.
+    Numbers and booleans are recognised unless ``as_text``.
 
     Raises
     ------
@@ -295,7 +293,7 @@ def text_frame(
     )
     if not as_text and (blank := reading_of(path).blank) is not None:
         options |= {"keep_default_na": False, "na_values": ["", *blank]}
-    # All columns are read: with `usecols` pandas does not detect a record with too many cells.
+    # With `usecols` pandas does not detect a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(start.line + text),
         encoding="utf-8",
@@ -315,10 +313,6 @@ def text_frame(
 
 
 def _exact_floats() -> dict[str, Any]:
-    """Return options for exact floats.
-
-    pandas before 3.1 rounds by default; from 3.1 the option is deprecated.
-    """
     before = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     return {"float_precision": "round_trip"} if before else {}
 
@@ -422,7 +416,7 @@ def _delimiter(path: Path, start: str) -> str:
     if widths["\t"][0] > 1 and any(suffix.lower() in (".tsv", ".tab") for suffix in path.suffixes):
         return "\t"
     names, _ = widths.pop(",")
-    # other marks are as frequent in the record as in the header, in addition to commas
+    # other marks as frequent as in the header, in addition to commas
     if names > 1:
         others = [mark for mark, (n, m) in widths.items() if n > 1 and n == m]
     else:
@@ -458,9 +452,7 @@ class Marks(NamedTuple):
 
 
 def mark_of(cell: str) -> str:
-    """Return the decimal mark in a cell; ``,?`` or ``.?`` if ambiguous.
-
-    Empty if the cell shows none.
+    """Decimal mark in a cell; ``,?`` or ``.?`` if ambiguous, empty if none.
 
     Examples
     --------
@@ -478,20 +470,19 @@ def mark_of(cell: str) -> str:
 
 
 def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Marks:
-    """Return the number marks of a file from its first records.
+    """Number marks of a file from its first records.
 
     Raises
     ------
     DataError
-        Decimal commas and points both occur, unless commas separate cells (then only quoted cells
-        can have one).
+        Decimal commas and points both occur. If commas separate cells, only quoted ones count.
     """
     found: dict[str, int] = {}
     for record in records:
         for place, cell in enumerate(record, start=1):
             if "," in cell or "." in cell:
                 found.setdefault(mark_of(cell.strip()), place)
-    if delimiter != ";" and ".?" in found:  # the usual decimal mark without semicolons
+    if delimiter != ";" and ".?" in found:  # usual without semicolons
         found.setdefault(".", found[".?"])
     if {",", "."} <= found.keys():
         if delimiter == ",":
@@ -506,23 +497,23 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
 
 
 def as_numbers(file: str, column: Series, marks: Marks) -> Series:
-    """Return a text column as numbers in the file's marks, if all cells fit.
+    """Text column as numbers in the file's marks, if all cells fit.
 
     Raises
     ------
     DataError
-        Every cell is a number, but an ambiguous one.
+        All cells are numbers, but ambiguous.
     """
     if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "empty"):
         return column
     there = column.dropna().astype(str)
-    first = _plain(there.head(1))  # a quick test: text is mostly no number
+    first = _plain(there.head(1))  # a quick test
     written = _written(marks)
     if pd.to_numeric(first, errors="coerce").isna().any():
         if not first.str.fullmatch(f"{written}|{_UNTOLD}").all():
             return column
     there = _plain(there)
-    if marks.decimal == ".":  # for example numbers beyond 64 bits
+    if marks.decimal == ".":  # beyond 64 bits
         numbers = pd.to_numeric(there, errors="coerce")
         if numbers.notna().all():
             return numbers.reindex(column.index)
@@ -539,7 +530,7 @@ def as_numbers(file: str, column: Series, marks: Marks) -> Series:
 
 
 def _plain(cells: pd.Series[str]) -> pd.Series[str]:
-    """Return numbers in ASCII, from full-width digits and other minus signs."""
+    """ASCII numbers, from full-width digits and other minus signs."""
     found = cells.str.strip().str.normalize("NFKC").str.replace("\u2212", "-", regex=False)
     return found.str.replace(r"^([^-+]+)-$", r"-\1", regex=True)
 

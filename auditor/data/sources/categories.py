@@ -1,9 +1,8 @@
 """Categorical sources of any size, after the data of xiao2009.
 
 The paper's extract of IPUMS (600,000 Americans; called Adult there, not the UCI set) cannot be
-redistributed. Its results depend on the distribution of one attribute only, shown in Fig. 4. These
-sources have its sizes (50 and 27 values) and similar shapes: salaries decrease from a mode near the
-low end with an open last class; occupations are uneven without order.
+redistributed. Its results depend only on one attribute's distribution (Fig. 4). These sources have
+its sizes (50 and 27 values) and similar shapes.
 
 | source | weights |
 | --- | --- |
@@ -42,7 +41,7 @@ class Values(Synthetic):
 
     @abstractmethod
     def weights(self) -> Array:
-        """Return the probability of each value, shape (s,)."""
+        """Probability of each value, shape (s,)."""
 
     def domains(self) -> dict[str, list[Any]]:
         return {self.column: list(range(1, self.weights().size + 1))}
@@ -90,7 +89,7 @@ class OccupationLike(Values):
     description = "Synthetic occupation classes 1 to 27, uneven, by the look of xiao2009, Fig. 4d"
 
     def weights(self) -> Array:
-        # a fixed shuffle, for equal classes in every run
+        # a fixed shuffle
         ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
         weights = 1.0 / (ranks + 4.0)
         return np.asarray(weights / weights.sum())

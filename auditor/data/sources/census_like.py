@@ -1,8 +1,7 @@
 """Synthetic Age and Income with the exact moments of the census extract.
 
-The additive paper's CENSUS data cannot be redistributed, but its results for linear attacks depend
-on the mean and covariance only. Table 3 has means and variances, not the correlation. It is a
-parameter, by default the correlation of age and salary in ``cps``.
+The paper's CENSUS data cannot be redistributed. Its results for linear attacks depend on mean and
+covariance only. Table 3 lacks the correlation, by default the one of age and salary in ``cps``.
 
 ======  ========================================  ==========================
 symbol  meaning                                   source
@@ -12,13 +11,12 @@ var     variances, 303.03 and 219.92, divisor n   li2012, table 3
 rho     correlation of age and income             parameter ``correlation``
 ======  ========================================  ==========================
 
-Age has a beta law on 15 to 93 years, income a gamma law, with the moments of Table 3. Age is one
-broad mode, income is right-skewed and starts at zero. A Gaussian copula has the requested
-correlation. An affine map of order 1/√n then fits the moments exactly: both are shifted and scaled,
-and income gets a trace of age.
+Age has a beta law on 15 to 93 years, income a gamma law, joined by a Gaussian copula. An affine map
+of order 1/√n then fits the moments exactly: both are shifted and scaled, and income gets a trace of
+age.
 
-When it fails: an income may be slightly below zero. Correlations below −0.89 or above 0.92 are out
-of reach of both laws: income is then mixed with age, and its shape approaches age's.
+When it fails: an income may be slightly below zero. Below −0.89 or above 0.92 income is mixed with
+age, and approaches its shape.
 """
 
 from __future__ import annotations
@@ -46,9 +44,9 @@ class Moments(NamedTuple):
 
 AGE = Moments(50.06, 303.03)  # li2012, table 3
 INCOME = Moments(16.57, 219.92)  # li2012, table 3
-# of quadrature; six digits, and the outermost (±6.4) is not yet 0 or 1 in double precision
+# of quadrature: six digits; Φ(±6.4) is not yet 0 or 1 in doubles
 NODES = 15
-YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
+YOUNGEST, OLDEST = 15.0, 93.0  # our choice
 
 
 @register
@@ -81,7 +79,7 @@ class CensusLike(Synthetic):
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
 
     def outline(self, rows: int | None) -> Outline:
-        """Return the moments, which are equal in every draw."""
+        """Moments, equal in every draw."""
         mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
         rho = self.parameters.correlation
         return Outline(
@@ -93,7 +91,7 @@ class CensusLike(Synthetic):
 
 
 def enough(rows: int | None) -> int:
-    """Return the number of records to draw.
+    """Number of records to draw.
 
     Raises
     ------
@@ -109,10 +107,7 @@ def enough(rows: int | None) -> int:
 
 
 def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return ages (beta) and incomes (gamma) with correlation rho, (n,).
-
-    By a Gaussian copula.
-    """
+    """Ages (beta) and incomes (gamma) with correlation rho, (n,)."""
     normal, r = rng.standard_normal((n, 2)), copula_parameter(rho)
     # N_2 = r N_1 + √(1 − r²) E
     tied = r * normal[:, 0] + np.sqrt(1 - r**2) * normal[:, 1]
@@ -120,11 +115,8 @@ def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def copula_parameter(rho: float) -> float:
-    """Return the copula correlation for a correlation ``rho`` of age and income.
-
-    1 or −1 if ``rho`` is out of reach.
-    """
-    x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials on first use
+    """Copula correlation for correlation ``rho``; 1 or −1 if out of reach."""
+    x, w = np.polynomial.hermite_e.hermegauss(NODES)
     p, He, k = (
         scipy.special.ndtr(x),
         np.polynomial.hermite_e.hermevander(x, NODES - 1),
@@ -145,7 +137,7 @@ def copula_parameter(rho: float) -> float:
 
 
 def age_quantile(p: Array) -> Array:
-    """Return quantiles of age's beta law on [15, 93]."""
+    """Quantiles of age's beta law on [15, 93]."""
     span = OLDEST - YOUNGEST
     # m = a / (a + b),  v = m (1 − m) / (a + b + 1)
     m, v = (AGE.mean - YOUNGEST) / span, AGE.variance / span**2
@@ -154,14 +146,14 @@ def age_quantile(p: Array) -> Array:
 
 
 def income_quantile(p: Array) -> Array:
-    """Return quantiles of income's gamma law."""
+    """Quantiles of income's gamma law."""
     # mean = k θ,  variance = k θ²
     scale = INCOME.variance / INCOME.mean
     return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
 
 
 def with_correlation(x: Array, y: Array, rho: float) -> tuple[Array, Array]:
-    """Return x and y standardised, with x added to y for correlation ``rho``."""
+    """Standardised x, and y with x added for correlation ``rho``."""
     u = with_moments(x, Moments(0.0, 1.0))
     # e = residual of y on x;  v = rho u + √(1 − rho²) e
     e = with_moments(y - np.mean((y - y.mean()) * u) * u, Moments(0.0, 1.0))
@@ -169,6 +161,6 @@ def with_correlation(x: Array, y: Array, rho: float) -> tuple[Array, Array]:
 
 
 def with_moments(x: Array, moments: Moments) -> Array:
-    """Return x shifted and scaled to a mean and a variance (divisor n)."""
+    """Shift and scale x to a mean and a variance (divisor n)."""
     centred = x - x.mean()
     return np.asarray(moments.mean + np.sqrt(moments.variance) * centred / centred.std())

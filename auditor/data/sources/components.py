@@ -1,6 +1,4 @@
-"""Independent attributes with chosen shapes.
-
-Data to test identification of signs, axes and components.
+"""Independent attributes with chosen shapes, for tests of identification.
 
 | shape | law, at mean 0 and variance 1 | skewness | excess kurtosis |
 | --- | --- | --- | --- |
@@ -121,10 +119,7 @@ class Components(Synthetic):
         return self.parameters.attributes or len(self.parameters.shapes)
 
     def law(self) -> RecordLaw | None:
-        """Return the data's law if the attributes are independent or normal.
-
-        Else None.
-        """
+        """Law of the data if attributes are independent or normal, else None."""
         given = self.parameters
         if set(given.shapes) == {"normal"}:
             return RecordLaw()

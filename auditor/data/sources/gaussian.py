@@ -1,6 +1,4 @@
-"""Gaussian tables with chosen moments.
-
-The law under which the papers' optimal attacks are optimal.
+"""Gaussian tables with chosen moments: the papers' optimal attacks' law.
 
 =======  ==============================================  ==============  ============================
 symbol   meaning                                         shape           source
@@ -11,8 +9,7 @@ lam      eigenvalues, in squared data units              (N,)            paramet
 V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007
 =======  ==============================================  ==============  ============================
 
-The two-level spectrum (a few large eigenvalues, the rest small) is the test case of spectral
-filtering and PCA attacks: attributes so correlated that noise can be filtered out.
+A two-level spectrum tests spectral filtering and PCA attacks.
 """
 
 from __future__ import annotations
@@ -74,10 +71,7 @@ class TwoLevels(PluginParameters):
 
     @property
     def upper(self) -> float:
-        """The large eigenvalues.
-
-        The trace is the sum of variances and of eigenvalues (huang2005, equation 12).
-        """
+        """Large eigenvalues; the trace is the sum of variances (huang2005, (12))."""
         if self.large is not None:
             return self.large
         assert self.mean_variance is not None
@@ -180,16 +174,15 @@ class Gaussian(Synthetic):
         return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 
     def population(self, rng: np.random.Generator) -> Array:
-        """Return ``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
+        """``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
         lam, V, size = self._law(rng)
         return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
 
     def _law(self, rng: np.random.Generator) -> tuple[Array, Array, Array | float]:
-        """Return eigenvalues and eigenvectors in scaled units, and the units."""
         given = self.parameters
         if given.covariance is None:
             lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
-            # before the records, so that it does not depend on their number
+            # first, to be independent of the number of records
             return lam, haar(len(lam), rng), 1.0
         K_X = np.array(given.covariance, dtype=np.float64)
         K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
@@ -197,7 +190,7 @@ class Gaussian(Synthetic):
 
 
 def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
-    """Return the full spectrum, of length N."""
+    """Full spectrum, of length N."""
     if isinstance(spectrum, TwoLevels):
         return [spectrum.upper] * spectrum.count + [spectrum.small] * (
             spectrum.attributes - spectrum.count
@@ -206,16 +199,16 @@ def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
 
 
 def spectral(K_X: Array) -> tuple[Array, Array]:
-    """Return eigenvalues (N,), exactly 0 up to rounding, and eigenvectors."""
+    """Eigenvalues (N,), exactly 0 up to rounding, and eigenvectors."""
     lam, V = np.linalg.eigh(K_X)
     return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V
 
 
 def draw(n: int, lam: Array, V: Array, rng: np.random.Generator, *, exact: bool = False) -> Array:
-    """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
+    """Draw n records of ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
-    By the symmetric root, and symmetric whitening for ``exact``. Both are unique, unlike
-    eigenvectors, so the table does not depend on the linear algebra library beyond rounding.
+    By the symmetric root, and for ``exact`` symmetric whitening. Both are unique up to rounding,
+    unlike eigenvectors.
 
     Raises
     ------
@@ -235,10 +228,7 @@ def draw(n: int, lam: Array, V: Array, rng: np.random.Generator, *, exact: bool 
 
 
 def whitened(scores: Array) -> Array:
-    """Return scores (n, r) with mean 0 and covariance I (divisor n).
-
-    By the smallest change.
-    """
+    """Smallest change of scores (n, r) to mean 0, covariance I (divisor n)."""
     centred = scores - scores.mean(axis=0)
     # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
     s, U = np.linalg.eigh(centred.T @ centred / len(centred))

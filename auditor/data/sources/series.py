@@ -58,9 +58,9 @@ class Autoregressive(Synthetic):
 
 
 def autoregression(e: Array, a: float) -> Array:
-    """Return ``x_t = a x_{t−1} + √(1 − a²) e_t`` with ``x_1 = e_1``.
+    """``x_t = a x_{t−1} + √(1 − a²) e_t``, ``x_1 = e_1``, from independent rows.
 
-    For independent rows e; both have shape (n, N).
+    Both have shape (n, N).
     """
     driven = np.sqrt(1.0 - a**2) * e
     driven[:1] = e[:1]
@@ -94,7 +94,7 @@ class MarkovChain(Synthetic):
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         s, n = self.parameters.values, DEFAULT_ROWS if rows is None else rows
         moves = rng.random(n) >= self.parameters.stay
-        # to another value: 1 to s − 1 further, in a circle
+        # 1 to s − 1 further, in a circle
         steps = np.where(moves, rng.integers(1, s, n), 0)
         steps[:1] = rng.integers(0, s, 1)
         return pd.DataFrame({"state": np.cumsum(steps) % s + 1})

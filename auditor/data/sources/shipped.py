@@ -39,9 +39,9 @@ class Cps(Shipped):
 
     Real, CC0. Six attributes: ``age`` (years, 18 to 80, where 80 means 80 to 84), ``salary``,
     ``property_tax``, ``mortgage_interest``, ``state_tax`` (dollars per year) and
-    ``household_size``. Some tax and mortgage fields were imputed by the makers of the extract. Age
-    and salary correlate by 0.17; salary is right-skewed. Records keep the order of the extract, so
-    the first thousands are not a random sample of all.
+    ``household_size``. Its makers imputed some tax and mortgage fields. Age and salary correlate by
+    0.17; salary is right-skewed. Records keep the extract's order, so the first are no random
+    sample.
     """
 
     name = "cps"
@@ -67,8 +67,7 @@ LENGTHS = ("sepal_length", "sepal_width", "petal_length", "petal_width")
 class Iris(Source):
     """Fisher's iris (1936): 150 flowers, four lengths in centimetres.
 
-    Real; three species of 50 each. Records are sorted by species, so the first 50 are of one. The
-    class ``species`` is text and excluded by default.
+    Real; sorted by species, 50 each. The class ``species`` is text and excluded by default.
     """
 
     name = "iris"
@@ -79,7 +78,7 @@ class Iris(Source):
     labels = ("species",)
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        # here, since the import needs a second and all sources are imported
+        # takes a second
         from sklearn.datasets import load_iris
 
         bunch = load_iris()
@@ -92,9 +91,9 @@ class Iris(Source):
 class Wisconsin(Shipped):
     """Original Wisconsin breast cancer data (W. H. Wolberg, 1992).
 
-    Real, CC BY 4.0: 699 records, nine scores 1 to 10. 16 values of ``bare_nuclei`` are missing, so
-    use ``missing: drop`` or ``missing: mean``, or choose other columns. The class ``diagnosis``
-    (458 benign, 241 malignant) is text and excluded by default.
+    Real, CC BY 4.0: 699 records, nine scores 1 to 10. 16 values of ``bare_nuclei`` are missing: use
+    ``missing: drop`` or ``missing: mean``, or other columns. The class ``diagnosis`` (458 benign,
+    241 malignant) is text and excluded by default.
     """
 
     name = "wisconsin"
@@ -115,8 +114,7 @@ MOST_CELLS = 10_000
 class Inline(Source):
     """A small table in the scenario: ``values: {age: [9, 11]}``.
 
-    At most 10,000 cells. The values become part of the scenario, and so of every report: not for
-    private data.
+    At most 10,000 cells. Every report shows the values: not for private data.
     """
 
     name = "inline"
