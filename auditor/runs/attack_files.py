@@ -49,7 +49,7 @@ class Request:
 
 
 def attack_files(asked: Request) -> AnyEstimate:
-    """Return the estimate from all copies together.
+    """Estimate from all copies together.
 
     A closed form needs a stated law.
 
@@ -119,7 +119,7 @@ def _categories(asked: Request, scheme: Any) -> Release:
 
 
 def _original(asked: Request) -> Table:
-    """Return the table, by default with the columns of numbers that all copies have."""
+    """Table, by default with the columns of numbers that all copies have."""
 
     def read(columns: Sequence[str] | None) -> Table:
         return load_table(DataUse(asked.original, columns), stream(asked.seed, "data"))

@@ -78,7 +78,7 @@ def attack(
 
 
 def knowledge_of(value: Any) -> Knowledge:
-    """Return a state of knowledge that is spelt as in a scenario.
+    """State of knowledge that is spelt as in a scenario.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from auditor.runs.estimate_numbers import Estimate
 
 
 def described(asked: Request, found: AnyEstimate) -> str:
-    """Return an estimate's quality in words, no sharper than private figures warrant.
+    """Estimate's quality in words, no sharper than private figures warrant.
 
     Raises
     ------

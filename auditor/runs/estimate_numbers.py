@@ -46,7 +46,7 @@ class Estimate:
     _copies: Sequence[Array] = field(default=(), repr=False, compare=False)
 
     def chances(self, tolerance: float) -> Array | None:
-        """Return each record's chance of exact reconstruction, if the attack has one.
+        """Each record's chance of exact reconstruction, if the attack has one.
 
         As the adversary can compute it; None if the attack cannot.
 

@@ -59,14 +59,14 @@ _one_at_a_time = threading.RLock()
 class Lineage:
     """Line of a release in memory, shared by all objects that `extend` and `append` return.
 
-    Two copies drawn from one pair of neighbours have further noise that is independent and averages
-    out. So each call continues the newest state, on any of the objects.
+    Independent copies between two neighbours would average out. So each call continues the newest
+    state, on any of the objects.
     """
 
     newest: Release | None = None
 
     def __deepcopy__(self, memo: Any) -> Lineage:
-        """Return the line itself: a copied object is the same release."""
+        """The line itself: a copied object is the same release."""
         return self
 
     @contextmanager
@@ -76,7 +76,7 @@ class Lineage:
             yield self.newest if self.newest is not None and seed is None else release
 
     def record(self, before: Release, made: Release, seed: int | None) -> Release:
-        """Note a continued release as the newest; with a seed it begins a line of its own."""
+        """Note a continued release as the newest; with a seed it begins its own line."""
         if seed is not None:
             return replace(made, line=Lineage())
         self.newest = replace(made, line=self)
@@ -94,7 +94,7 @@ class Release:
     copies : tuple
         ``Y_1 … Y_M``, each like the original.
     levels : tuple of float
-        Their levels.
+        Noise multiples or retention probabilities.
     scheme : Scheme
         Their scheme, with its parameters.
     """
@@ -116,15 +116,16 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies depend on all released copies, also on copies of another object or in the folder.
-        An equal level gives an equal copy, if the scheme's copies depend on each other.
+        New copies depend on all released copies of the line. An equal level gives an equal copy, if
+        the scheme's copies depend on each other.
 
         Parameters
         ----------
         levels : list or range
             In any order, as for ``perturb``. Levels by a guarantee need stated bounds.
         seed : int, optional
-            For studies; the extended object begins a line of its own. By default a fresh secret key.
+            For studies; the extended object begins a line of its own. By default a fresh secret
+            key.
 
         Notes
         -----
@@ -193,7 +194,7 @@ class Release:
         return self.scheme.law(self.levels, self._moments.scale)
 
     def noise_covariance(self) -> Array:
-        """Return ``K_Z``, shape (MN, MN), copies stacked in order of release.
+        """``K_Z``, shape (MN, MN), copies stacked in order of release.
 
         Raises
         ------
@@ -267,7 +268,8 @@ def perturb(
     Examples
     --------
     >>> import numpy as np
-    >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5], seed=7)
+    >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5],
+    seed=7)
     >>> release.extend([0.4], seed=8).levels
     (0.25, 0.5, 0.4)
     """
@@ -286,7 +288,6 @@ def perturb(
 def _drawn(
     out: Release, X: Microdata, levels: Sequence[float], seed: int | None, later: bool
 ) -> Release:
-    """Return a release with ``levels`` drawn for X: its own records, or a ``later`` batch."""
     before: tuple[Microdata, ...] = () if later else out.copies
     every, matrices = (*(() if later else out.levels), *levels), out.matrices
     table: Any

@@ -55,13 +55,13 @@ class Line(NamedTuple):
 
 
 def memory_of(lines: Sequence[Line]) -> int:
-    """Return the bytes of one process without results; freed memory of each engine may stay."""
+    """Bytes of one process without results; freed memory of each engine may stay."""
     engines = {line.engine for line in lines}
     return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
 
 def outline(scenario: Scenario, tables: Tables) -> str:
-    """Return the plan as text, for the tables of ``check_data``."""
+    """Plan as text, for the tables of ``check_data``."""
     lines = plan_lines(scenario, tables)
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
@@ -100,7 +100,7 @@ def outline(scenario: Scenario, tables: Tables) -> str:
 
 
 def seconds_of(lines: Sequence[Line]) -> float:
-    """Return the estimated time of a run on one core."""
+    """Estimated time of a run on one core."""
     return SECONDS_PER_RUN + sum(line.work + line.cells * SECONDS_PER_CELL for line in lines)
 
 
@@ -121,7 +121,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
-    """Return the default number of processes.
+    """Default number of processes.
 
     One per processor for a long run, if half of the free memory suffices. One if forks are not
     possible, or a plugin fails, which the run will record.
@@ -134,7 +134,7 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
 
 
 def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
-    """Return the plan of every release, for the tables of ``check_data``."""
+    """Plan of every release, for the tables of ``check_data``."""
     return [
         line_of(here, point, use, table)
         for point, table in tables
@@ -144,7 +144,7 @@ def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
 
 
 def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
-    """Return the plan of one release of a scenario at a sweep point."""
+    """Plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
     work = workload(here, table, use, copies, pooling)
@@ -165,7 +165,7 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
 
 
 def checked_scenario(source: Source, overrides: Mapping[str, Any], seed: int | None) -> Scenario:
-    """Return a scenario, checked against its data and cut to its budget."""
+    """Scenario, checked against its data and cut to its budget."""
     scenario = read_scenario(source, tuple(overrides.items()), seed)
     return within_budget(scenario, check_data(scenario))[0]
 
@@ -175,7 +175,7 @@ ENOUGH_ROWS, FEWEST_ROWS = 20_000, 1_000
 
 
 def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]:
-    """Return the scenario cut to its budget, with its tables.
+    """Scenario cut to its budget, with its tables.
 
     What goes first: records down to 20,000, replicates, coalitions, attacks that read rows (the
     costliest first, but the last of its kind later), linear attacks, records down to 1,000. Attacks

@@ -78,7 +78,7 @@ class ScenarioFile(pytest.File):
             yield ExpectationItem.from_parent(self, name=f"{use.name}[{place}]", place=place)
 
     def result(self) -> AuditResult:
-        """Return the audit's result; the first call runs it.
+        """Audit's result; the first call runs it.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class ScenarioItem(pytest.Item):
     parent: ScenarioFile
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return a verdict's reason, or a bug's place without its message."""
+        """Verdict's reason, or a bug's place without its message."""
         if excinfo.errisinstance((Shortfall, AuditorError)):
             return str(excinfo.value)
         frames = [
@@ -137,11 +137,11 @@ class ScenarioItem(pytest.Item):
         )
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return file, line and name for pytest's summary."""
+        """File, line and name for pytest's summary."""
         return self.path, self._line(), f"{self.path.name}: {self.name}"
 
     def _line(self) -> int:
-        """Return the item's line from 0, which pytest needs for skips."""
+        """Item's line from 0, which pytest needs for skips."""
         return 0
 
 

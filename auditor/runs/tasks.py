@@ -68,7 +68,7 @@ class Task:
     seconds: float = 0.0
 
     def scenario(self) -> Scenario:
-        """Return the scenario at the sweep point, rebuilt once in a process."""
+        """Scenario at the sweep point, rebuilt once in a process."""
         return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
 
     @property
@@ -85,7 +85,7 @@ class Task:
         return len(self.replicates) == 1 and (self.table is not None or engine.divides_held_tables)
 
     def request(self, replicate: int) -> ReleaseRequest:
-        """Return the request to audit one release."""
+        """Request to audit one release."""
         here = self.scenario()
         table = table_of(here)[0] if self.table is None else self.table
         use = here.schemes[self.scheme]
@@ -131,7 +131,7 @@ def plan(
 
 
 def first_look(task: Task) -> list[ReleaseAudit]:
-    """Return the audit of the first replicate by the most promising attack; none if none applies."""
+    """Audit of the first replicate by the most promising attack; none if none applies."""
     here = task.scenario()
     family = registry.get("scheme", here.schemes[task.scheme].name).family
     for number in in_order_of_promise(cells := cells_of(here)):

@@ -131,7 +131,7 @@ class Crew:
                 self._end_pool(kill=True)
 
     def _executor(self, size: int) -> Executor:
-        """Return processes that start with their first task, or the cluster.
+        """Processes that start with their first task, or the cluster.
 
         In our own program they are forks, which share the table in memory and have all imports.
         Other programs, with threads that may hold locks, and other systems use loky.

@@ -51,7 +51,7 @@ class Selection:
 
 
 def select(found: Description, unused: Mapping[str, str] = NO_COLUMNS) -> Selection:
-    """Return up to twelve numeric columns, and categories within limits.
+    """Up to twelve numeric columns, and categories within limits.
 
     ``unused`` has reasons against columns, by name.
 
@@ -101,7 +101,7 @@ _TOO_WIDE = (
 
 
 def _missing(found: Description) -> str:
-    """Return the treatment of blanks; blanks count once per column."""
+    """Treatment of blanks; blanks count once per column."""
     blank = sum(column.blank for column in found.columns if column.used)
     if found.whole and not blank:
         return "refuse"
@@ -136,7 +136,7 @@ def draft(
     clear: Collection[str] = (),
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the YAML of a scenario.
+    """YAML of a scenario.
 
     ``source`` and ``copies`` have names from ``source_for``; without copies, schemes make them.
     ``clear`` are categorical columns that copies show as they are, ``renamed`` columns that they show
@@ -200,7 +200,7 @@ def draft(
 
 
 def names_of(table: Description, kind: str | None = None) -> set[str]:
-    """Return the names of all columns, or of those of one kind."""
+    """Names of all columns, or of those of one kind."""
     return {column.name for column in table.columns if kind in (None, column.kind)}
 
 
@@ -211,14 +211,14 @@ def _key(found: Description, copies: Mapping[str, Description]) -> str | None:
 
 
 def source_named(data: str) -> str:
-    """Return a source name, with a slash after an unregistered folder."""
+    """Source name, with a slash after an unregistered folder."""
     named = is_file(data) or registry.has("source", data)
     folder = not named and any(path.is_dir() for path in located(data))
     return f"{data}/" if folder else data
 
 
 def source_for(source: str, scenario: Path) -> str:
-    """Return a source's name relative to the scenario's folder."""
+    """Source's name relative to the scenario's folder."""
     there = located(source)
     if not is_file(source) or Path(source).expanduser().is_absolute() or not there:
         return source
@@ -228,7 +228,7 @@ def source_for(source: str, scenario: Path) -> str:
 
 
 def text(value: str) -> str:
-    """Return a text in YAML, in double quotes if necessary.
+    """Text in YAML, in double quotes if necessary.
 
     Examples
     --------
@@ -272,7 +272,7 @@ BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.
 
 
 def template_names() -> list[str]:
-    """Return the names of all templates except the default."""
+    """Names of all templates except the default."""
     return sorted(
         item.name.removesuffix(".yaml")
         for item in _folder().iterdir()
@@ -281,7 +281,7 @@ def template_names() -> list[str]:
 
 
 def template(name: str | None = None) -> bytes:
-    """Return a template's YAML.
+    """Template's YAML.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def template(name: str | None = None) -> bytes:
 
 
 def beside(name: str | None) -> dict[str, bytes]:
-    """Return a template's additional files by relative path."""
+    """Template's additional files by relative path."""
     return {
         path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())
     }

@@ -92,7 +92,7 @@ class Range(Form):
         return self
 
     def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Return the levels in order of release.
+        """Levels in order of release.
 
         Random levels depend only on seed and range, and on the replicate if ``each_replicate``.
         Schemes with equal ranges get equal draws. A larger count extends the draws of a smaller
@@ -139,12 +139,12 @@ class Levels:
         return isinstance(self.form, Range) and self.form.each_replicate
 
     def spec(self) -> Any:
-        """Return the levels in scenario form."""
+        """Levels in scenario form."""
         spelt = self.form.model_dump(by_alias=True, exclude_defaults=True)
         return spelt.get("levels", spelt)
 
     def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Return the levels in order of release, as ``Range.resolve``."""
+        """Levels in order of release, as ``Range.resolve``."""
         if isinstance(self.form, Range):
             return self.form.resolve(seed, replicate)
         if self.values is None:

@@ -47,7 +47,7 @@ class PluginUse:
     parameters: PluginParameters
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         return {
             "name": self.name,
             "id": self.id,
@@ -66,7 +66,7 @@ class AttackUse(PluginUse):
         return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         return super().spec() | (
             {"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {}
         )
@@ -87,7 +87,7 @@ class SchemeUse(PluginUse):
     per_unit: bool = False
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
         extra |= {"per-unit": True} if self.per_unit else {}
@@ -110,7 +110,7 @@ class Measure:
     options: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> Any:
-        """Return the measure in scenario form."""
+        """Measure in scenario form."""
         return {self.name: dict(self.options)} if self.options else self.name
 
 
@@ -127,7 +127,7 @@ class UtilityUse(NamedTuple):
     test: str = "original"
 
     def spec(self) -> dict[str, Any]:
-        """Return the section in scenario form, with defaults."""
+        """Section in scenario form, with defaults."""
         return {} if self.target is None else self._asdict() | {"models": list(self.models)}
 
 
@@ -149,7 +149,7 @@ class ExpectationUse(NamedTuple):
         return self.expectation.needs_pooling and covered
 
     def spec(self) -> dict[str, Any]:
-        """Return the expectation in scenario form, with defaults."""
+        """Expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
         if self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ())):
             given.add("metric")  # the name says it
@@ -189,7 +189,7 @@ class Scenario:
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
-        """Return the scenario with every default; it reads back equal."""
+        """Scenario with every default; it reads back equal."""
         return {
             "schema": SCENARIO_VERSION,
             "title": self.title,
@@ -209,7 +209,7 @@ class Scenario:
         }
 
     def sweep_points(self) -> list[dict[str, Any]]:
-        """Return every combination of swept values as path → value.
+        """Every combination of swept values as path → value.
 
         Without a sweep, the list has one empty point.
         """
@@ -218,14 +218,14 @@ class Scenario:
         ]
 
     def replicates_of(self, use: SchemeUse) -> int:
-        """Return a scheme's number of audits: 1 for copies from files.
+        """Scheme's number of audits: 1 for copies from files.
 
         Repeated counts of identical files would narrow every interval.
         """
         return self.replicates if registry.get("scheme", use.name).makes_copies else 1
 
     def measure(self, name: str) -> Measure | None:
-        """Return the measure with a name, or None."""
+        """Measure with a name, or None."""
         return next((measure for measure in self.measures if measure.name == name), None)
 
     @property

@@ -34,7 +34,7 @@ class Form(PluginParameters):
 
     @classmethod
     def spelt_out(cls, argument: Any) -> Any:
-        """Return an entry's argument as a mapping of fields."""
+        """Entry's argument as a mapping of fields."""
         if argument is None:
             return {}
         return argument if isinstance(argument, dict) or not cls.alone else {cls.alone: argument}
@@ -84,7 +84,7 @@ def split(item: Any) -> tuple[Any, Any]:
 
 
 def read_entry(item: Any, forms: Mapping[str, type[Form]], what: str) -> tuple[str, Any]:
-    """Return an entry's name and its validated form.
+    """Entry's name and its validated form.
 
     Raises
     ------
@@ -128,14 +128,14 @@ class Problems:
         return None
 
     def each(self, path: Path, parse: Callable[[Any], T], value: Any) -> list[T | None]:
-        """Return every item of a list by ``parse``; None for invalid items."""
+        """Every item of a list by ``parse``; None for invalid items."""
         return [
             self.attempt((*path, place), parse, item)
             for place, item in enumerate(self.sequence(path, value))
         ]
 
     def sequence(self, path: Path, value: Any, optional: bool = False) -> list[Any]:
-        """Return a list; a single item becomes a list.
+        """A list; a single item becomes one.
 
         Emptiness is an error unless the list is ``optional``, which may be null, too.
         """

@@ -56,7 +56,7 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 def read_scenario(
     source: Source, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None
 ) -> Scenario:
-    """Return the checked scenario of a YAML file, a shipped name, a mapping or a Scenario.
+    """Checked scenario of a YAML file, a shipped name, a mapping or a Scenario.
 
     ``overrides`` are changes before any check, as ``("data.rows", 1000)``.
 
@@ -94,7 +94,7 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
 
 
 def rebuild(document: dict[str, Any], base: FilePath | None, name: str) -> Scenario:
-    """Return a scenario from a checked document, as a worker receives it.
+    """Scenario from a checked document, as a worker receives it.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _checked(value: Any, base: FilePath | None, name: str, places: Places) -> Sc
 
 
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
-    """Return the path of a scenario file, or of a shipped scenario.
+    """Path of a scenario file, or of a shipped scenario.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
 
 
 def _refused(path: str) -> str:
-    """Return why a path cannot be swept; empty if it can."""
+    """Why a path cannot be swept; empty if it can."""
     try:
         head = (*parse_path(path), "")[0]
     except AuditorError as error:
@@ -353,7 +353,7 @@ def assemble(
 def with_shared_key(
     data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
 ) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
-    """Return data without the key column, and schemes joined by it.
+    """Data without the key column, and schemes joined by it.
 
     A key of the data joins all copies from files. Otherwise only schemes that name a key are
     joined.
@@ -416,7 +416,7 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
-    """Return the scenario at one sweep point.
+    """Scenario at one sweep point.
 
     Raises
     ------

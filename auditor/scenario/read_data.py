@@ -65,7 +65,7 @@ def _mapping_of(items: dict[str, Any]) -> Schema:
 
 
 def parse_hierarchies(hierarchies: Any) -> Any:
-    """Return hierarchies by column: nested mappings with lists of values.
+    """Hierarchies by column: nested mappings with lists of values.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _check_node(at: Path, part: Any, seen: dict[Any, Path], inner: bool = True) 
 
 
 def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
-    """Return [low, high] by column.
+    """[low, high] by column.
 
     Raises
     ------

@@ -143,7 +143,7 @@ def _adds_noise(law: Any) -> bool:
 def every_attack(
     schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool
 ) -> list[dict[str, Any]]:
-    """Return an entry of ``attacks`` for every applicable attack.
+    """Entry of ``attacks`` for every applicable attack.
 
     It can use some of the knowledge against some of the schemes. Row attacks get only the deciding
     coalitions. With ``categories``, categorical attacks also apply to copies with added noise, unless
@@ -182,7 +182,7 @@ def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -
 
 
 def untried(scenario: Scenario) -> list[str]:
-    """Return applicable attacks outside a scenario that has attacks."""
+    """Applicable attacks outside a scenario that has attacks."""
     every = every_attack(
         scenario.schemes,
         scenario.knowledge,
@@ -223,7 +223,7 @@ def read_coalitions(path: Path, value: Any, problems: Problems) -> tuple[Coaliti
 
 
 def id_of(item: Any) -> str | None:
-    """Return the id of a plugin use, even of an invalid one."""
+    """Id of a plugin use, even of an invalid one."""
     name = item.get("id", item.get("name")) if isinstance(item, dict) else item
     return name if isinstance(name, str) else None
 
@@ -236,7 +236,7 @@ def _use(
     problems: Problems,
     defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
 ) -> tuple[Any, F | None, Any]:
-    """Return a plugin, its use's fields and its parameters; None for invalid ones.
+    """Plugin, its use's fields and its parameters; None for invalid ones.
 
     ``defaults`` returns further parameters of a plugin.
     """

@@ -66,7 +66,7 @@ def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Proble
 
 
 def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
-    """Return the noise multiple of one copy for a scale, an ε or a μ.
+    """Noise multiple of one copy for a scale, an ε or a μ.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def sized_by_bounds(
     stated: Sequence[float],
     bounds: Bounds,
 ) -> tuple[list[float], dict[str, Any]]:
-    """Return levels and parameters for an ε or μ of each copy.
+    """Levels and parameters for an ε or μ of each copy.
 
     The noise is stated explicitly, so it does not depend on the table.
 

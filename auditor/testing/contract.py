@@ -78,7 +78,7 @@ class Contract:
             raise ContractError(self.cls, READS_ONLY if wrote else check, said) from error
 
     def make(self) -> Any:
-        """Return a new plugin.
+        """A new plugin.
 
         Raises
         ------
@@ -157,7 +157,7 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """Return a SHA-256 over arrays, to detect writes."""
+    """SHA-256 over arrays, to detect writes."""
     found = hashlib.sha256()
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

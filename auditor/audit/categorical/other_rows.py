@@ -43,17 +43,16 @@ from auditor.schemes.published import PublishedCategories
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
 MOST_VALUES, MOST_CODES = 32, 255
-"""Values of an attribute that are told apart, and codes that trees take as categories."""
+"""Most values of an attribute, and codes that trees take as categories."""
 STAGES = (8, 20, 60)
-"""Numbers of trees for each value; the best is used."""
+"""Candidate numbers of trees for each value."""
 TREES = 480
-"""Trees of one attribute at most, over all its values."""
+"""Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
-"""Copies that are summed modulo the number of values, and copies that are features."""
+"""Most copies that are summed modulo the number of values, and that are features."""
 REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief of a close guess; accuracy from which close guesses that a copy shows count as kept, and
-the fewest of them."""
+"""Belief of a close guess; accuracy and fewest close guesses that count as kept."""
 
 
 class Features(NamedTuple):
@@ -116,7 +115,7 @@ def predicted(
     others : sequence of sequences of copies
         Cells of conspicuous other rows, by copy.
     """
-    # imported here: it costs a second
+    # costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     features = features_of(size, place, held, others, beside, len(x))
@@ -160,7 +159,7 @@ def features_of(
     beside: Sequence[ShownColumn],
     n: int,
 ) -> Features:
-    """Columns that trees see; parameters as of ``predicted``."""
+    """Features of records; parameters as of ``predicted``."""
     found = list[tuple[Any, bool]]()
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
@@ -253,7 +252,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
 
 
 def file_records(release: UniformRelease) -> list[Measurement]:
-    """Figures of an insider with all audited columns, and the shown ones."""
+    """Figures of an insider with all audited and shown columns."""
     scheme, table, found = release.scheme, release.table, list[Measurement]()
     perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
     if perfect and not scheme.makes_copies and not table.streamed:
@@ -266,7 +265,7 @@ def file_records(release: UniformRelease) -> list[Measurement]:
 def numbers_beside(
     release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Figures of the audited table's columns of numbers that the copies' files show."""
+    """Figures of the table's columns of numbers that the files show."""
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))

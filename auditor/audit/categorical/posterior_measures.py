@@ -1,4 +1,4 @@
-"""Leakage measures of posteriors: per record, summed, and in closed form.
+"""Leakage measures of posteriors.
 
 | measure | for one record with true value x, posterior P, prior q | source |
 | --- | --- | --- |
@@ -27,7 +27,7 @@ import numpy as np
 from auditor.base.types import Array, Flags, Indices
 
 FEWEST = 20
-"""Fewest records of a value for a figure on the growth of belief in it."""
+"""Fewest records of a value for its growth of belief."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +88,7 @@ class Measured(NamedTuple):
 def measured(
     P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
 ) -> Measured:
-    """All measures of records.
+    """Measures of records.
 
     Parameters
     ----------
@@ -207,8 +207,7 @@ class Sums:
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
         """Largest growth of belief in a true value, with its standard error.
 
-        ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with at least ``FEWEST`` records, if
-        any. By Bayes it is the known share of the variance of v's indicator.
+        Maximum of ``(E[P(v)|v] − q_v)/(1 − q_v)`` over values v with at least ``FEWEST`` records.
         """
         many = np.flatnonzero((self.by_value[0] >= FEWEST) & (prior < 1.0))
         if not many.size:
@@ -222,7 +221,7 @@ class Sums:
 
 
 class Expected(NamedTuple):
-    """Closed form: mean over the noise, and standard error of a measured mean."""
+    """Mean over the noise, and standard error of a measured mean."""
 
     value: float
     std_error: float

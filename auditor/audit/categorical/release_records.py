@@ -6,11 +6,13 @@
 | ``q, f`` | shares of the categories among the n originals, and in the copy |
 | ``a`` | ``(1 − p)π`` |
 | ``b`` | ``E f − q = a − (1 − p)q`` |
-| ``C`` | covariance of f, ``(diag d − L)/n``, ``d = p(1 − p)q + a``, ``L = p(q aᵀ + a qᵀ) + a aᵀ`` |
+| ``C`` | covariance of f, ``(diag d − L)/n``, ``d = p(1 − p)q + a``, ``L = p(q aᵀ + a qᵀ) + a aᵀ``
+|
 | ``m`` | share of records that a copy leaves unchanged |
-| ``p̂`` | ``(m − 1/s)/(1 − 1/s)``: likeliest retention, standard error ``√(m(1 − m)/n) / (1 − 1/s)`` |
+| ``p̂`` | ``(m − 1/s)/(1 − 1/s)``: likeliest retention, standard error ``√(m(1 − m)/n) / (1 −
+1/s)`` |
 
-``E‖f − q‖² = ‖b‖² + tr C``. As f is a mean over records, its variance is ``4 bᵀ C b + 2 tr C²``.
+``E‖f − q‖² = ‖b‖² + tr C``. Its variance is ``4 bᵀ C b + 2 tr C²``.
 
 Two fresh copies agree by chance given the original; copies of one multilevel release agree with
 probability ``T(p̂_j/p̂_i)``. Distances from these laws prove nothing, as retentions are estimated.
@@ -48,7 +50,7 @@ from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_s
 
 PairCounts = NDArray[np.integer[Any]]
 LEARNT_BLOCKS = 4
-"""Blocks of a long table that the insider's rows are taken from."""
+"""Blocks that the insider's rows of a long table are taken from."""
 
 
 def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:
@@ -100,7 +102,7 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
 
 
 def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
-    from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
+    from auditor.audit.measures.empirical_guarantee import Trials  # costs a second
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None

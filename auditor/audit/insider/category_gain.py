@@ -34,9 +34,9 @@ from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 
 MOST_SHOWN, MOST_PAIRED, MOST_COMBINED = 16, 6, 3
-"""Copies that are shown, that are compared two by two and are candidates, and that are added up."""
+"""Most copies that are shown, that are compared two by two, and that are added up."""
 FEWEST_ALIKE = 8
-"""Records with equal values that a frequency table wants on average."""
+"""Fewest records with equal values for a frequency table, on average."""
 
 
 def category_gains(
@@ -91,7 +91,7 @@ def correlations(
         The best one first.
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
-    # The other way round, sums would be nearly equal.
+    # Two halves that judge each other have nearly equal sums.
     taught, tested = dealt(len(x), stream(0, "insider halves", "category gain"))
     best, found = Y[0][tested], list[tuple[float, float, float]]()
     r = within_strata(indicators(X[tested], size), best, size)

@@ -38,7 +38,7 @@ Listener = Callable[[str], None]
 
 
 def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
-    """Return the release that meets the target at the least loss of use.
+    """Release that meets the target at the least loss of use.
 
     The target is the share unknown to the strongest attack of every coalition.
 
@@ -127,7 +127,7 @@ def _advice(
     place: int,
     listener: Listener,
 ) -> Advice:
-    """Return the recommendation and the next weaker release that surely fails.
+    """Recommendation and the next weaker release that surely fails.
 
     Releases between the two depend on the draw.
     """
@@ -177,7 +177,7 @@ def _advice(
 
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
-    """Return the distance to the next weaker release that surely fails, or None.
+    """Distance to the next weaker release that surely fails, or None.
 
     Single copies are audited first.
     """
@@ -199,7 +199,7 @@ def _grid(candidate: Candidate) -> str:
 
 
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
-    """Return the command that makes the recommended copies.
+    """Command that makes the recommended copies.
 
     Noise sized by bounds is stated by the guarantee of each copy.
     """

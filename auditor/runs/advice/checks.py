@@ -28,7 +28,7 @@ from which shares are cut off."""
 
 
 def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
-    """Return the least share that each attack leaves of any attribute."""
+    """Least share that each attack leaves of any attribute."""
     left: dict[str, float] = {}
     for name in {str(record.attack) for record in result.measurements if record.attack}:
         alone = [record for record in result.measurements if record.attack == name]
@@ -39,7 +39,7 @@ def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
 
 
 def is_serial(name: str) -> bool:
-    """Return whether an attack uses the order of rows."""
+    """Whether an attack uses the order of rows."""
     attack: type[Attack] = registry.get("attack", name)
     return attack.serial
 
@@ -54,7 +54,7 @@ class Check:
     attacks: Sequence[str]
 
     def left(self, place: int) -> float:
-        """Return the share unknown of the worst attribute at a place of the grid."""
+        """Share unknown of the worst attribute at a place of the grid."""
         candidate = self.candidate
         levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
         scenario = self.asked.scenario(candidate.name, levels)
@@ -62,7 +62,7 @@ class Check:
         return self.asked.exposed(self.asked.measured(scenario)).unknown
 
     def first(self, place: int, share: float) -> int:
-        """Return a place near the first that leaves the target, from the share left at one.
+        """Place near the first that leaves the target, from the share left at one.
 
         It was measured to leave it, unless no tried place did.
         """
@@ -79,7 +79,7 @@ class Check:
 def checked_place(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult, chosen: Chosen
 ) -> tuple[int, str]:
-    """Return a place that meets the target on the rows of a release, and a note.
+    """Place that meets the target on the rows of a release, and a note.
 
     ``result`` is the audit of the sample at ``place``. No weaker place is returned.
     """
@@ -100,7 +100,7 @@ def checked_place(
 def shuffled_note(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult
 ) -> str | None:
-    """Return a note on the noise that would do without the order of rows, if much less."""
+    """Note on the noise that would do without the order of rows, if much less."""
     shares = shares_left(asked, result)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}

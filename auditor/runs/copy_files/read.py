@@ -35,7 +35,7 @@ from auditor.schemes.replacement.base import UniformScheme
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
-    """Return the release in a folder, to be extended or appended to.
+    """Release in a folder, to be extended or appended to.
 
     ``auditor perturb`` wrote it.
 
@@ -80,7 +80,7 @@ class FolderLineage(Lineage):
             yield self.read()
 
     def read(self) -> Release:
-        """Return the release in the folder, which is ``taken``."""
+        """Release in the folder, which is ``taken``."""
         folder, X = self.folder, self.X
         try:
             manifest = read_manifest(folder) or {}

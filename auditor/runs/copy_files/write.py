@@ -174,7 +174,7 @@ def _sized(
     rows: int | None,
     missing: Blank,
 ) -> tuple[list[float], dict[str, Any], list[str]]:
-    """Return levels, parameters and columns for noise sized by bounds of all records."""
+    """Levels, parameters and columns for noise sized by bounds of all records."""
     ((currency, stated),) = guarantees.items()
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")
