@@ -1,4 +1,4 @@
-"""The Python interface: ``run``, and the names of the other functions and classes."""
+"""The Python interface."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def summary_of_data(whole: Scenario, point: dict[str, Any]) -> tuple[DataSummary
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
-    # to the last bit: disclosure keys its secret shift on these numbers
+    # bit by bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
     summary = DataSummary(
@@ -99,7 +99,7 @@ def summaries_of_schemes(
             cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
             anew = use.levels is not None and use.levels.each_replicate
             levels, remedy = list[float](), None
-            with contained():  # if it fails, every cell of the scheme says so
+            with contained():  # every cell of the scheme has the failure
                 levels = list(release_levels(use, here))
                 found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
                 if not so_far and len(found) and not anew:

@@ -25,7 +25,7 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
     if key not in _loaded:
-        # for start-up: a check may not need the records
+        # a check may not need the records
         from auditor.data.load import load_table
 
         with one_thread():
@@ -41,7 +41,7 @@ def notes_of(scenario: Scenario, table: Table) -> list[str]:
     """Notes on the reading of a file, and questions on the table."""
     if not is_file(scenario.data.source):
         return list(table.notes)
-    # for start-up: file readers are slow to import
+    # slow to import
     from auditor.data.load import file_notes
 
     return [*file_notes(scenario.data.source, scenario.base), *table.notes]

@@ -27,16 +27,16 @@ from auditor.scenario.yaml_document import scalar
 
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000
-"""Largest number of category combinations; a posterior has one entry for each."""
+"""Most combinations of categories, each an entry of a posterior."""
 MOST_NUMBERS = 12
-"""Largest number of numeric and date columns; time grows with its square."""
+"""Most numeric and date columns; time grows with the square."""
 MOST_DROPPED = 0.5
-"""Largest share of records to drop for blanks."""
+"""Largest share of records dropped for blanks."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Audited columns of a table, and reasons for exclusion."""
+    """Audited columns, and reasons against others."""
 
     numbers: tuple[Column, ...]
     dates: tuple[Column, ...]
@@ -101,7 +101,6 @@ _TOO_WIDE = (
 
 
 def _missing(found: Description) -> str:
-    """Treatment of blanks; blanks count once per column."""
     blank = sum(column.blank for column in found.columns if column.used)
     if found.whole and not blank:
         return "refuse"
@@ -121,12 +120,12 @@ def _together(
 
 
 OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
-"""Text in YAML 1.2, which this project reads, but truth values in YAML 1.1."""
+"""Text in YAML 1.2, but truth values in YAML 1.1."""
 MOST_ROWS = 20_000
-"""Records of a first audit, which takes a few minutes on one core."""
+"""Records of a first audit: a few minutes on one core."""
 NO_COPIES: Mapping[str, Description] = MappingProxyType({})
 MOST_LEFT_OUT = 50
-"""Number of excluded columns with a description."""
+"""Most excluded columns with a description."""
 
 
 def draft(
@@ -139,8 +138,7 @@ def draft(
     """YAML of a scenario.
 
     ``source`` and ``copies`` have names from ``source_for``; without copies, schemes make them.
-    ``clear`` are categorical columns that copies show as they are, ``renamed`` columns that they show
-    under another name.
+    Copies show ``clear`` categorical columns unchanged, and ``renamed`` ones under another name.
 
     Raises
     ------
@@ -167,7 +165,7 @@ def draft(
     noisy = (*chosen.numbers, *chosen.dates)
     few = not copies and found.varied_by * 2 <= MOST_ROWS
     records = min(found.rows, MOST_ROWS) if few else found.rows
-    # errors of few records vary: more noise keeps a safe table clear of the bound
+    # few records have varying errors, so a safe table needs more noise
     level = math.ceil(2.0 + 60.0 / math.sqrt(records))
     safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
     bare, reading = split_name(source)

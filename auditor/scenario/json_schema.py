@@ -70,7 +70,7 @@ def _model(model: type[BaseModel], name: str, definitions: JSON) -> JSON:
 
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""Names that pydantic leaves in schemas of fields with a validator of their own."""
+"""Names that pydantic leaves in schemas with a validator."""
 
 
 def _with_bounds(part: Any) -> Any:

@@ -49,8 +49,6 @@ _COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
 
 
 def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
-    """Validate by a function whose messages are complete; null is empty."""
-
     def parsed(value: Any) -> Any:
         try:
             return parse({} if value is None else value)

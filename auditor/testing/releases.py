@@ -40,7 +40,7 @@ from auditor.testing.contract import SEED
 
 NAMES = ("a", "b", "c")
 TABLE_SEED = 20_120_629
-"""Different from the schemes' seed, whose noise could otherwise equal the table's numbers."""
+"""Not the schemes' seed, whose noise could equal the table."""
 
 
 def people(rows: int, own: float) -> Array:
@@ -60,7 +60,7 @@ def as_numbers(values: Array) -> Table:
 
 
 def answers(rows: int, values: int = 3) -> Series:
-    """One column of categories with unequal frequencies."""
+    """A column of categories with unequal frequencies."""
     chosen = np.random.default_rng(TABLE_SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
     return pd.Series([f"v{place}" for place in chosen], name="a").astype(
         pd.CategoricalDtype(["v0", "v1", "v2"])
@@ -68,9 +68,9 @@ def answers(rows: int, values: int = 3) -> Series:
 
 
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
-    """One scheme per family that makes copies, for each trial.
+    """One scheme per family that makes copies.
 
-    Built-in schemes that state their noise have priority, then names in order.
+    First built-in schemes that state their noise, then names in order.
     """
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
@@ -94,7 +94,7 @@ def levels_of(scheme: Scheme) -> tuple[float, ...]:
 
 ROWS = 200
 OWN = 0.05
-"""Strongly correlated attributes, as filtering attacks need."""
+"""Strong correlation, for filtering attacks."""
 EVERYBODY: Coalition = (1, 2, 3)
 
 
@@ -119,7 +119,7 @@ def states(rows: int) -> list[Knowledge]:
 
 @dataclass(frozen=True)
 class Case(ABC):
-    """One release by one scheme, with its possible adversaries."""
+    """One release with its possible adversaries."""
 
     scheme: Scheme
     what: str
@@ -137,10 +137,7 @@ class Case(ABC):
         """Possible states of knowledge."""
 
     def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Estimates of some records, from one pass and record by record.
-
-        The result is None for an attack that is not fitted to rows.
-        """
+        """Estimates of some records, from one pass and record by record, or None."""
         return None
 
     def refuse(self, attack: Attack) -> None:
@@ -189,7 +186,7 @@ class Numbers(Case):
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:
-        """Yield the table, its moments and its copies."""
+        """Yield table, moments and copies."""
         yield from (self.table.values, self.moments.mean, self.moments.covariance, *self.copies)
 
     def states(self) -> list[Knowledge]:

@@ -31,7 +31,7 @@ from auditor.schemes.replacement.base import MOST_COPIES, Between, between, draw
 from auditor.schemes.replacement.law import MatrixLaw
 
 SCORED = "scored"
-"""Name of the scored records among the chosen ones."""
+"""Name of the chosen records for scores."""
 
 
 @dataclass(repr=False)

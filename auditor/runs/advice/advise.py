@@ -31,7 +31,7 @@ from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 
 TIED = 1e-9
-"""Losses that differ by less are equal; the scheme named first is chosen, by default lossless."""
+"""Losses that differ by less are equal; the first scheme is chosen."""
 
 
 Listener = Callable[[str], None]
@@ -127,10 +127,6 @@ def _advice(
     place: int,
     listener: Listener,
 ) -> Advice:
-    """Recommendation and the next weaker release that surely fails.
-
-    Releases between the two depend on the draw.
-    """
     while place > 0 and not trials.closed and trials.whole(best, place - 1).met:
         place -= 1
         taken = trials.whole(best, place)
@@ -201,7 +197,7 @@ def _grid(candidate: Candidate) -> str:
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
     """Command that makes the recommended copies.
 
-    Noise sized by bounds is stated by the guarantee of each copy.
+    Noise sized by bounds is stated by each copy's guarantee.
     """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:

@@ -1,7 +1,7 @@
 """Check a recommendation on the rows to be released, and without their order.
 
-The odds of a level's share unknown are ``g`` times those of its closed form, with g as last
-measured. So few audits of one draw find a level on other rows, or against other attacks.
+The odds of a level's share unknown are ``g`` times the odds of its closed form, with g as last
+measured. So few audits of one draw suffice for other rows or attacks.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from auditor.runs.advice.candidates import Candidate
 from auditor.runs.advice.columns import Chosen
 
 MOST_CHECKED = 50_000
-"""Rows, the first ones in order, on which a recommendation is checked."""
+"""First rows on which a recommendation is checked."""
 MOST_TRIES = 6
 NEAR = 1.2
-"""Attacks that leave at most so many times the least share are tried in a check."""
+"""Attacks that leave at most this multiple of the least share are tried in a check."""
 LESS, CUT = 1.25, 1.99
-"""Least factor that advice mentions, of shares without and with serial attacks, and of levels; targets
-from which shares are cut off."""
+"""Least factor that advice mentions, of shares without and with serial attacks, and of levels; factor
+of the target at which shares are cut off.
+"""
 
 
 def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
@@ -64,7 +65,7 @@ class Check:
     def first(self, place: int, share: float) -> int:
         """Place near the first that leaves the target, from the share left at one.
 
-        It was measured to leave it, unless no tried place did.
+        It was measured to do so, unless no tried place did.
         """
         met = [place] if share >= self.asked.target else []
         for _ in range(MOST_TRIES):
@@ -100,14 +101,14 @@ def checked_place(
 def shuffled_note(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult
 ) -> str | None:
-    """Note on the noise that would do without the order of rows, if much less."""
+    """Note on the noise that suffices without the order of rows, if much less."""
     shares = shares_left(asked, result)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}
     if not serial or not others:
         return None
     least = min(others.values())
-    # shares are cut off at twice the target, where none is told from another
+    # shares are cut off at twice the target
     if least < min(LESS * min(serial), CUT * asked.target):
         return None
     attacks = [name for name, share in others.items() if share <= NEAR * least]

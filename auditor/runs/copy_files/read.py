@@ -1,4 +1,4 @@
-"""Releases read from folders, to be extended or appended to in Python."""
+"""Releases read from folders."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ from auditor.schemes.replacement.base import UniformScheme
 
 def read_release(X: Any, folder: Path | str) -> Release:
     """Release in a folder, to be extended or appended to.
-
-    ``auditor perturb`` wrote it.
 
     New copies and records are written to the folder, under a lock and before they are returned.
 
@@ -119,8 +117,7 @@ class FolderLineage(Lineage):
         Raises
         ------
         AuditorError
-            A new file would be written over another, or new records lack columns that the release
-            keeps.
+            A new file would replace another, or new records lack columns that the release keeps.
         """
         manifest = read_manifest(self.folder) or {}
         parts, added = (
@@ -166,14 +163,9 @@ class FolderLineage(Lineage):
 def _check_table(
     scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
 ) -> None:
-    """Refuse another table, or another order of records, if the fingerprints are comparable.
+    """Refuse another table, or order of records, by comparable fingerprints.
 
     They are under the owner's key, of columns without blanks and dates.
-
-    Raises
-    ------
-    AuditorError
-        A fingerprint differs.
     """
     start = 0
     for part in parts:

@@ -1,7 +1,8 @@
-"""Releases in folders: written, continued by later batches, and read in Python.
+"""Releases in folders: written and read.
 
-No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are in no
-file, because an exact covariance reveals the last record to an adversary who knows all others.
+No file in a folder helps a recipient to undo the noise. Not even the moments that scale it are
+there,
+as an exact covariance reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
@@ -174,7 +175,6 @@ def _sized(
     rows: int | None,
     missing: Blank,
 ) -> tuple[list[float], dict[str, Any], list[str]]:
-    """Levels, parameters and columns for noise sized by bounds of all records."""
     ((currency, stated),) = guarantees.items()
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")

@@ -26,7 +26,7 @@ from auditor.process.deferred import scipy
 from auditor.registry import register
 
 REACH, RULES = 8, 3
-"""Neighbours on either side that vote for a record's place, and distances that each may state."""
+"""Neighbours on either side that vote for a place, and distances that each may state."""
 NEAR = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
