@@ -3,8 +3,8 @@
 A file's name holds digests of its content and of all dependencies. They guard against damage, not
 against forgery. Only their owner can read files, which hold full aggregates.
 
-*Not checked*: the kind of processor, on which linear algebra may round otherwise, and files that a
-third party's plugin reads but no parameter names.
+*Not checked*: the kind of processor, which may change rounding, and files that a plugin reads but
+no parameter names.
 """
 
 from __future__ import annotations

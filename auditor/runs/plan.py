@@ -1,4 +1,4 @@
-"""Plan of a run: cells, rows, time, memory, and cuts to a budget.
+"""Plan of a run, and cuts to a budget.
 
 Work is in seconds at the nominal speed of ``auditor.audit.workload``, so a budget gives the same
 audit on any machine.

@@ -3,14 +3,15 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of the copies held | li2012, section 3.2 |
-| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack leaves | li2012 (7) |
-| ``v_e`` | where the best linear attack leaves as much as the strongest attack: ``u_j(v_e)`` | |
+| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack
+leaves | li2012 (7) |
+| ``v_e`` | where the best linear attack leaves the strongest attack's share ``u_j(v_e)`` | |
 | ``v_h`` | where it leaves half: ``u_j(v_h) = 1/2`` | |
 
 Levels times ``v_h/v_e`` leave half if the strongest attack stays equal to a linear one at ``v_e/v``
-times the noise. This is an estimate, and exact for the best linear attack, with ``v_e = v``. Under
-corner-wave noise of the data's shape ``v_h`` is 1. For retention, exact Bayes replaces the best
-linear attack, and ``1 − p`` the noise.
+times the noise. This is exact for the best linear attack, with ``v_e = v``, and else an estimate.
+Under corner-wave noise of the data's shape ``v_h`` is 1. For retention, exact Bayes replaces the
+best linear attack, and ``1 − p`` the noise.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def remedy_of(
 
     None also for a table with too few records for a figure.
 
-    ``measurements`` are of this release alone. Attributes known in clear do not count.
+    ``measurements`` are of this release. Attributes known in clear do not count.
     """
     if table.rows < FEWEST_RECORDS:
         return None

@@ -7,8 +7,8 @@ outcome o of all copies with n_o records, ``c(x)`` of them with the value x, and
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
 has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It
-is averaged over records of outcomes with at least two. The computed gap is the distance of the
-posteriors over these records. The largest over possible outcomes is the paper's plot.
+is averaged over records of outcomes with at least two. The computed gap is the posteriors' distance
+over these records. The largest over possible outcomes is the paper's plot.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Counted:
     history : ndarray of shape (M + 1,)
         Records by history size.
     rows : dict of str to lists of lists of ndarrays
-        Chosen records, block by block: originals and copies.
+        Chosen records by block: originals and copies.
     seconds : float
     """
 
@@ -87,7 +87,7 @@ class CountJob(Job[Counted]):
     singles : tuple of int
         Copies that some coalition holds.
     copies : int
-        ``M`` if history sizes are measured, else 0.
+        ``M`` for history sizes, else 0.
     sources : sequence of (int, int)
         Source and copy.
     scored : tuple of int

@@ -4,14 +4,16 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 
 | feature | finds |
 | --- | --- |
-| all audited columns of all copies | values that depend on other columns (latent classes) |
+| all audited columns of all copies | dependence on other columns (latent classes) |
 | sums and differences of copies modulo the number of values | values split over copies |
-| shown columns, also of adjacent rows, and shares of each value among equal codes | columns in clear, households |
+| shown columns, also of adjacent rows, and shares of values by code | columns in clear, households
+|
 | place in the file, and its remainders | values kept in every second row |
-| cells of conspicuous other rows, and how many equal the record's | moved rows, rows that share their noise |
+| cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share
+their noise |
 
-Other rows are conspicuous if their values follow the record's, or their noise its noise ``[y_t = v]
-− T[x_t, v]``, T the copy's shares given the original.
+Other rows are conspicuous if their values predict the record's, or their noise its noise ``[y_t =
+v] − T[x_t, v]``, T the copy's shares given the original.
 
 *Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved
 rows

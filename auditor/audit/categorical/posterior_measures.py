@@ -32,7 +32,7 @@ FEWEST = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """Reference that posteriors are measured against.
+    """Reference of posteriors.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Frame:
     rho : tuple of float or None
         ``(ρ1, ρ2)``.
     predicates : dict
-        Statements, masks of shape (s,) by name.
+        Statements: masks, (s,), by name.
     known : ndarray of shape (s,) or None
-        Combination of known attributes' values, by value.
+        Number of each value's combination of known attributes.
     parts : dict of str to ndarray of shape (s,)
         Of several attributes, each one's value by value of the domain.
     """
@@ -285,8 +285,7 @@ def growth_bound(odds: float) -> float:
 def largest_retention_for_growth(delta: float, size: float) -> float:
     """Largest retention at which no belief grows by ``delta`` or more.
 
-    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` if replacements are not
-    uniform (``UniformLaw.rarity``).
+    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` (``UniformLaw.rarity``).
     """
     return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
 

@@ -50,7 +50,7 @@ class CodeBlock:
     copy : callable
         Values of a copy by number, shape (b,).
     made : Copies or None
-        Generators; None for kept copies.
+        Generators, unless copies are kept.
     seconds : float
     """
 

@@ -136,10 +136,10 @@ def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
 
     Notes
     -----
-    The squared L2 distance of xiao2009's Figure 6, averaged over records, with mean 0 under the
-    law: ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
+    The squared L2 distance of xiao2009's Figure 6, averaged over records, has mean 0 under the law:
+    ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
     x, c of which show y. Its variance is ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``.
-    Values of one record are left out.
+    Values of one record are omitted.
     """
     counts = counts.astype(np.float64)
     n = counts.sum(axis=1)

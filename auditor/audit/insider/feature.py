@@ -142,10 +142,8 @@ class Known(NamedTuple):
     ----------
     attribute : int
         Number of the predicted attribute.
-    x : ndarray of shape (n, N)
-        Originals.
-    ranks : ndarray of shape (n, N)
-        Ranks within a column, as shares.
+    x, ranks : ndarray of shape (n, N)
+        Originals, and their ranks within a column, as shares.
     least : float
         Least value of the attribute.
     left : ndarray of shape (n,)

@@ -4,9 +4,9 @@ Each half of the rows is predicted by a learner fitted to originals of the other
 
 Seven predictions of each attribute compete: the mean, least squares on cells, also with means by
 shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees
-of medians, and their nearest value that differs from a column by a multiple of one step. The
-smallest mean square error is reported. The smallest mean error, each cut off at the median error of
-a constant, gives close guesses.
+of medians, and their nearest value at a multiple of one step from a column. The smallest mean
+square error is reported. Close guesses have the smallest mean of errors cut off at a constant's
+median error.
 """
 
 from __future__ import annotations

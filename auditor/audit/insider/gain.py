@@ -7,19 +7,18 @@ that judge each other would have nearly equal sums.
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``b`` | the coalition's copy with the least noise | |
-| ``r`` | ``x − f``, f a prediction from ``Y_b`` and its means over near rows, by least squares and
+| ``r`` | ``x − f``, f predicted from ``Y_b`` and its means over near rows, by least squares and
 trees | (n,) |
 | ``g`` | the learner's prediction of r from all copies | (n,) |
-| ``g'`` | the prediction with differences from ``Y_b`` of *another record*, averaged over
-``SHIFTS`` records | (n,) |
+| ``g'`` | g with differences from ``Y_b`` of *other records*, mean of ``SHIFTS`` | (n,) |
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over judged rows | scalar |
-| gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` removes |
+| gain | ``ρ²`` if ρ > 0: share of ``Σ r²`` that the best multiple of ``g − g'`` removes |
 scalar |
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
-g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the denominator of ρ, of rows or of runs, whichever is larger. ρ is tested by Student's t with ``(Σ
-w²)² / Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``.
+g')`` has mean 0 for any learner and table. The standard error of ρ is ``√Σ r² (g − g')²`` over the
+denominator of ρ, of rows or of runs, whichever is larger. ρ is tested by Student's t with ``(Σ w²)²
+/ Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.

@@ -2,17 +2,17 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``x`` | attribute of the records; the learner sees it in training rows alone | (n,) |
+| ``x`` | attribute, seen in training rows only | (n,) |
 | ``f`` | first prediction, by least squares on cells | (n,) |
 | ``r`` | ``x − f`` | (n,) |
 | ``v`` | column of a feature family | (n,) |
-| ``m(v)`` | mean of ``r`` among training rows in one bin of ``v``, shrunk to 0 | (n,) |
+| ``m(v)`` | mean of ``r`` in training rows of one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
-Training rows are dealt at random into two parts. A column is learnt on one and scored on the other,
-both ways. At most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with their
-bin means from the other part, the best of each family first. Least squares on cells, differences
-and chosen columns predict again. Gradient boosting (scikit-learn) predicts the residual.
+A column is learnt on one random half of the training rows and scored on the other, both ways. At
+most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
+other half, the best of each family first. Least squares on cells, differences and chosen columns
+predict again. Gradient boosting (scikit-learn) predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -92,7 +92,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Prediction of one attribute in one half of the rows from the other.
+    """Prediction of one attribute in some rows from the others.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Task:
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
-        Training rows in two parts.
+        Their halves.
     run : int
         Rows of a run of neighbours.
     """

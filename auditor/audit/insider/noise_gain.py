@@ -73,7 +73,7 @@ def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, I
 
 
 def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[Coalition]:
-    """Coalitions with a combination of copies lost in second moments.
+    """Coalitions with a combination of copies that second moments do not resolve.
 
     With ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
     ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` reveals the record, with ``g²`` of their variance. Attributes

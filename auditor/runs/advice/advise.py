@@ -51,8 +51,8 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     Raises
     ------
     AuditorError
-        The request or the data cannot be used, or no level meets the target. The message then names
-        the largest target that is met.
+        The request or the data cannot be used; or no level meets the target, with the largest that
+        is met.
     """
     request.check()
     registry.discover(*registry.AUDITING)

@@ -153,8 +153,7 @@ class Asked:
         With the spread ``s`` of one release, the target is met if the mean of the draws is ``ds``
         above it, and missed if as far below. By ten draws d is 6.4 to hold, and over a hundred
         cells 10.2 to fail (`astray`, Holm). Errors of n records spread by ``s ≤ t·√(2/n)`` at a
-        target t:
-        for one half 1 % in 5,000 records and 4 % in 300.
+        target t.
         """
         target = target or self.target
         cells = self._single(result, target)

@@ -13,8 +13,8 @@ Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of
 sufficient for the record: all copies together equal one copy at level ``v``. Under corner-wave
 noise that copy is the least noisy one (li2012, Theorem 4), as under any process with independent
 increments; under fresh noise ``1/v = Σ 1/L_i``. Schemes of one shape and distribution share one
-exposure curve. For retention, Theorem 1 of xiao2009 says the same of ``uniform-multilevel``; fresh
-draws have no such copy.
+exposure curve. For ``uniform-multilevel`` Theorem 1 of xiao2009 is equivalent; fresh draws have no
+sufficient copy.
 """
 
 from __future__ import annotations
@@ -264,8 +264,8 @@ def regression_loss(K_X: Array, K_Z: Array) -> float:
     """R² that regressions fitted to a copy lose, averaged over attributes.
 
     Each attribute is regressed on the others. The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with
-    ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is
-    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. *Not counted*: the sampling error of n records.
+    ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is ``(b − b*)ᵀ
+    K_X,oo (b − b*) / K_X,jj``. *Not counted*: sampling error.
     """
     losses = []
     for j in range(len(K_X)):

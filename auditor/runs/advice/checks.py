@@ -1,7 +1,7 @@
 """Check a recommendation on the rows to be released, and without their order.
 
 The odds of a level's share unknown are ``g`` times the odds of its closed form, with g as last
-measured. So few audits of one draw suffice for other rows or attacks.
+measured.
 """
 
 from __future__ import annotations

@@ -182,11 +182,11 @@ class Request:
         A path or a registered source.
     copies : int
     unknown : float
-        Target: share of every attribute's variance to stay unknown, in (0, 1).
+        Target share of every attribute's variance, in (0, 1).
     utility : str
-        ``mean``, ``regression`` or ``classifier``, which predicts the column ``target``.
+        ``mean``, ``regression`` or ``classifier`` of the column ``target``.
     schemes : tuple of str
-        To compare; by default the schemes that add Gaussian noise to numbers.
+        By default those that add Gaussian noise to numbers.
     columns : tuple of str, optional
     rows : int, optional
         Records to measure.
@@ -197,7 +197,7 @@ class Request:
     parameters : mapping
         Of every scheme.
     bounds : mapping
-        Column → (low, high) of one record: they size the noise, and releases get their ε.
+        Column → (low, high) of one record, to size the noise and state ε.
     delta : float
         δ of noise without a pure ε, in (0, 1).
     epsilon : float, optional

@@ -51,9 +51,9 @@ def append_copies(
 ) -> list[Path]:
     """Write the copies of a later batch of records; return their paths.
 
-    ``earlier`` are the originals of every released batch, in order; the first one's moments scale the
-    noise. ``key`` is a column that identifies records, in all files; ``repeats`` perturbs records with
-    a released key again. The release states scheme, levels, columns and treatment.
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale
+    the noise. ``key`` identifies records in all files; ``repeats`` perturbs released records again.
+    The release states scheme, levels, columns and treatment.
 
     Warns
     -----

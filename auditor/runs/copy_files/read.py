@@ -37,20 +37,18 @@ from auditor.schemes.replacement.base import UniformScheme
 def read_release(X: Any, folder: Path | str) -> Release:
     """Release in a folder, to be extended or appended to.
 
-    New copies and records are written to the folder, under a lock and before they are returned.
+    New copies and records are written to the folder, under a lock, before they are returned.
 
     Parameters
     ----------
     X : DataFrame, or list of DataFrames
-        The original, with its records in the order of the copies'; several batches concatenated,
-        or as a list.
+        The original in the copies' order; batches concatenated or as a list.
     folder : Path or str
 
     Raises
     ------
     AuditorError
-        The folder holds no whole release, or not one of this table, or another command is writing
-        there.
+        The folder has no whole release of this table, or another command is writing there.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -45,18 +45,18 @@ class Treatment:
     Attributes
     ----------
     missing : 'refuse', 'drop', 'mean' or 'keep'
-        Blank cells are an error; their records are in no copy; the column's mean is perturbed in
-        their place; or they are blank in every copy.
+        Blank cells are an error; drop their records; perturb the column's mean instead; or they
+        stay blank.
     bounds : mapping
-        Column → lowest and highest written value, empty for none; column ``""`` means every column
-        of numbers.
+        Column → lowest and highest written value, empty for none; ``""`` means every column of
+        numbers.
     forms : mapping
         Date columns → the format of their text, if not ISO 8601.
     steps : mapping, optional
-        Steps that earlier copies were rounded to; by default the values' own.
+        Steps of earlier copies; by default the values' own.
     unit : str, optional
-        Column of units. All records of one have the noise of its first record in columns that are
-        constant within every unit.
+        Column of units. A unit's records share noise in columns that are constant within every
+        unit.
     """
 
     missing: Blank = "refuse"

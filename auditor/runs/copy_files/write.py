@@ -67,8 +67,8 @@ def write_copies(
     Warns
     -----
     AuditorWarning
-        Columns left out, blanks, rounding and bounds; an earlier release of these columns; a
-        release lost by ``force``.
+        Omitted columns, blanks, rounding and bounds; an earlier release of these columns; one lost
+        by ``force``.
 
     Raises
     ------
@@ -78,8 +78,8 @@ def write_copies(
 
     Notes
     -----
-    Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is in
-    memory if the scheme needs all of it, it has dates, or categories keep their blanks.
+    Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is
+    in memory if the scheme needs all of it, for dates, or if categories keep blanks.
     """
     parameters = dict(parameters or {})
     if isinstance(levels, Mapping):
