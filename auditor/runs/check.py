@@ -69,7 +69,7 @@ def check_data(scenario: Scenario) -> Tables:
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
         table, moments = outlined(here)
-    except PluginFailed:  # not the request's fault
+    except PluginFailed:
         raise
     except AuditorError as error:
         found.add(("data", *getattr(error, "path", ())), f"cannot be used: {error}")
@@ -132,7 +132,7 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
     for point, _ in tables if asked else ():
         here = at_point(scenario, point)
         for scheme in here.schemes:
-            with contained():  # the run records it
+            with contained():
                 released[scheme.id] = max(released.get(scheme.id, 0), release_copies(scheme, here))
     for use, wanted in asked:
         parsed = parse_coalitions(wanted)

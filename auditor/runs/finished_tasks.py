@@ -204,7 +204,6 @@ Stamp = tuple[int, int] | None
 def _dependencies(
     scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
 ) -> tuple[dict[str, str], list[str], dict[Path, Stamp]]:
-    """Digests by names that a user knows, one key per task, and the state of all files."""
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
     parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
     parts["the table"] = _digest(digests)
@@ -258,7 +257,6 @@ def _program(scenario: Scenario) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _source_code(package: str) -> str:
-    """Digest of a package's Python files; without files a new one each time."""
     module = sys.modules.get(package)
     roots = [Path(root) for root in getattr(module, "__path__", [])]
     files = [path for root in roots for path in sorted(root.rglob("*.py"))]

@@ -195,7 +195,7 @@ def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]
         notes = tuple(_left_out(scenario, cut, tables))
         try:
             return replace(cut, left_out=notes), check_data(cut)
-        except ScenarioError:  # too few records for the scenario
+        except ScenarioError:
             continue
     return scenario, tables
 
@@ -206,10 +206,6 @@ def _fits(scenario: Scenario, tables: Tables) -> bool:
 
 
 def _smaller(scenario: Scenario, tables: Tables, some_rows: bool) -> Iterator[Scenario]:
-    """Yield ever smaller scenarios; swept fields stay.
-
-    Numbers of records are tried for every choice of the rest.
-    """
     swept = {parse_path(path)[0] for path in scenario.sweep}
     rows = max(table.rows for _, table in tables)
     fewer = list(_fewer(rows)) if some_rows and "data" not in swept else []

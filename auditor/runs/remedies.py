@@ -72,15 +72,13 @@ def remedy_of(
         return Pencil.of(_beyond(K_X, known), law.shape)
 
     found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
-    # the remedy of the worst attribute
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     """Each attribute's cell that leaves least, or the cell of all together.
 
-    Measured figures are ranked, because all attacks share one draw of the noise. Among equal cells
-    one with a closed form is preferred.
+    Among equal cells one with a closed form is preferred.
     """
     errors = measurements.taken(
         measurements.where(metric="normalized_error", status="ok")
@@ -134,8 +132,6 @@ def _added(
     errors = pencil(known)
 
     def multiple(share: float) -> float | None:
-        """Noise multiple that leaves a share; None if it does not exist."""
-
         def excess(log_v: float) -> float:
             return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
 

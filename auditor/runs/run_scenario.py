@@ -106,8 +106,6 @@ def run_scenario(
 
 
 class _Found:
-    """Audits of finished tasks, and parts of others."""
-
     result: Callable[[Partial | None, bool], AuditResult]
 
     def __init__(self, tasks: Sequence[Task], listener: Listener | None) -> None:
@@ -128,7 +126,6 @@ class _Found:
         return Partial(finished=len(self.whole), tasks=len(self.tasks), why=why, signal=signal)
 
     def look_first(self) -> None:
-        """Try the most promising attack on small releases for some seconds."""
         if self._listener is None:
             return
         until = time.perf_counter() + FIRST_SECONDS

@@ -109,7 +109,7 @@ def plan(
             replicates = here.replicates_of(use)
             share = 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
             seconds = 0.0
-            with contained():  # else the audit fails, too, with the reason
+            with contained():  # the audit will fail with the reason
                 if estimated:
                     seconds = line_of(here, dict(point), use, table).work * share / replicates
             for first in range(1, replicates + 1, share):
@@ -259,5 +259,4 @@ class _Progress:
         self._show()
 
     def _show(self) -> None:
-        """Show the first unfinished task."""
         self._advance(self._done, self._total, next(iter(self._left.values()), self._label))

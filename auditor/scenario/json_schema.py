@@ -86,14 +86,12 @@ def _with_bounds(part: Any) -> Any:
 
 
 def _list(item: JSON, optional: bool = False) -> JSON:
-    """Schema of a list or a single item; an optional list may be empty or null."""
     if optional:
         return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
     return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
 
 
 def _named(schema: JSON, name: str, shared: JSON | None = None, key: str = "name") -> JSON:
-    """Schema of ``{name: NAME, …}`` with a model's fields."""
     properties = {key: {"const": name}, **(shared or {}), **schema["properties"]}
     return schema | {"properties": properties, "required": [key, *schema.get("required", [])]}
 

@@ -232,10 +232,6 @@ def _use(
     problems: Problems,
     defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
 ) -> tuple[Any, F | None, Any]:
-    """Plugin, its use's fields and its parameters, None if invalid.
-
-    ``defaults`` returns further parameters of a plugin.
-    """
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
         wanted = "a name, or a mapping with `name` and parameters"

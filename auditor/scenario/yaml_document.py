@@ -91,14 +91,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def _resolved(text: str, tag: str) -> Any:
-    """Scalar's value by the core schema; ``tag`` may demand a kind.
-
-    Raises
-    ------
-    ValueError
-        An integer has more than `MAX_DIGITS` digits, a decimal exceeds the range of a double, or
-        the value is of another kind.
-    """
+    """Scalar's value by the core schema; ``tag`` may demand a kind."""
     wanted = _TYPES.get(tag)
     if wanted is str:
         return text
@@ -232,8 +225,6 @@ def _position_in(text: str, at: int) -> Position:
 
 
 class _Reader:
-    """Values of one document from PyYAML's nodes."""
-
     def __init__(self, text: str, file: str | None) -> None:
         self.text, self.file, self.weight = text, file, 0
         self.problems: dict[tuple[Position, str], Problem] = {}

@@ -102,7 +102,6 @@ class _SchemeContract(Contract):
         super().require(check, holds, expected, f"{found}{where}")
 
     def require_law(self, check: str, tests: Sequence[Any]) -> None:
-        """Require all tests of the law, by Bonferroni."""
         for test in tests:  # moments first: they explain more
             self.require(
                 check,

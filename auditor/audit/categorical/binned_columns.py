@@ -169,18 +169,15 @@ class _Grid:
 
     @property
     def numbers(self) -> int:
-        """Numbers in memory."""
         return 4 * self._counts.size
 
     def _place(self, values: Array) -> Indices:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
     def count(self, x: Array, codes: Codes) -> None:
-        """Count the values of each bin by cell."""
         np.add.at(self._counts, (codes.astype(np.intp), self._place(x)), 1.0)
 
     def learn(self) -> dict[str, Expected]:
-        """Compute the posterior of every cell, and return the closed forms."""
         prior, given = self._data.prior, self._likelihood()
         joint = prior[:, None] * given
         met = joint.sum(axis=0)
@@ -193,7 +190,6 @@ class _Grid:
         return expected(given, prior, self._posterior, self._frame, self._data.rows)
 
     def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
-        """Sums over one block's records, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         found = measured(self._posterior, self._frame, place, codes)
         return Sums.of(found, codes, group, self._data.size, groups)

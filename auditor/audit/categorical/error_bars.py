@@ -34,9 +34,7 @@ Bars = Mapping[str, Bar]
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""
 MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**10, 2**8, 2**20
-"""Most and fewest records of a panel, and numbers in their posteriors: 1,024 records know a variance
-to
-4 %.
+"""Most and fewest records of a panel, and numbers in their posteriors: a variance is known to 4 %.
 """
 GROUPS = 32
 """Row groups of a redraw."""
@@ -153,7 +151,7 @@ def _redrawn(
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
     """Copies of values x, shape (b,), drawn by a law."""
-    if not law.by_retention:  # fresh copies
+    if not law.by_retention:
         matrices = (law.transition_matrix(None, copy + 1) for copy in range(len(law.levels)))
         return [sent_through(x, T, rng) for T in matrices]
     copies, before, high = [x] * len(law.levels), x, 1.0

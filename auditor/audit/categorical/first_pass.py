@@ -148,7 +148,6 @@ def _stated(release: UniformRelease) -> bool:
 
 
 def _between(release: UniformRelease) -> list[Between]:
-    """Copies between two others, whose random draws are tested."""
     levels = release.law.levels
     return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
 

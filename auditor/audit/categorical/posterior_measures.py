@@ -125,7 +125,7 @@ def measured(
         crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
         found["rho_breach"] = crossed[u].astype(np.float64)
     for name, values in frame.parts.items():
-        part = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
+        part = P @ np.eye(values.max() + 1)[values]
         found[f"squared_error/{name}"] = error(part, values[x])
         found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == values[x]).astype(np.float64)
     for name, holds in frame.predicates.items():

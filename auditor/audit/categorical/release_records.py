@@ -50,7 +50,7 @@ from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_s
 
 PairCounts = NDArray[np.integer[Any]]
 LEARNT_BLOCKS = 4
-"""Blocks that the insider's rows of a long table are taken from."""
+"""Blocks of a long table for the insider's rows."""
 
 
 def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:

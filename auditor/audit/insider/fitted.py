@@ -133,7 +133,7 @@ def predictions(
 ) -> tuple[Array, Array]:
     """Cross-fitted predictions of some rows, shapes (len(rows), N).
 
-    Of least mean square error, and of least mean error cut off at a constant's.
+    With least mean square error, and least mean error cut off at a constant's.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]

@@ -220,9 +220,9 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """Prediction of an attribute from cells, within ``low`` and ``high``.
+    """Prediction of an attribute from cells.
 
-    These bounds are three times the range of the training rows.
+    ``low`` and ``high`` bound predictions: three times the range of the training rows.
     """
 
     attribute: int

@@ -173,10 +173,7 @@ def _advice(
 
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
-    """Distance to the next weaker release that surely fails, or None.
-
-    Single copies are audited first.
-    """
+    """Distance to the next weaker release that surely fails, or None."""
 
     def fails(audited: Callable[[Candidate, int], Tried]) -> Callable[[int], bool]:
         return lambda back: audited(best, place - back).verdict == "fails"
@@ -197,7 +194,7 @@ def _grid(candidate: Candidate) -> str:
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
     """Command that makes the recommended copies.
 
-    Noise sized by bounds is stated by each copy's guarantee.
+    Noise sized by bounds is stated by guarantees.
     """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:

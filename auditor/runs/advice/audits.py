@@ -332,7 +332,7 @@ class Trials:
         None also if its closed form already loses more of the use than ``best``.
         """
         place = candidate.start(self.asked.target, self.most_epsilon)
-        if place is not None:  # by another scheme of this curve
+        if place is not None:
             place = max(place, self.reached.get(candidate.curve, 0))
         # a loss that must be measured is NaN here
         if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
@@ -431,7 +431,6 @@ class Trials:
         *,
         in_full: bool = False,
     ) -> Tried:
-        """Note a release; a full audit replaces one of a single copy, and that a closed form."""
         pooled, alone = candidate.unknown(levels), candidate.unknown(levels[:1])
         losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
         exposed = None if audit is None else self.asked.exposed(audit)

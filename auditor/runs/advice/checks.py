@@ -63,10 +63,7 @@ class Check:
         return self.asked.exposed(self.asked.measured(scenario)).unknown
 
     def first(self, place: int, share: float) -> int:
-        """Place near the first that leaves the target, from the share left at one.
-
-        It was measured to do so, unless no tried place did.
-        """
+        """Place near the first that leaves the target, from the share left at one."""
         met = [place] if share >= self.asked.target else []
         for _ in range(MOST_TRIES):
             wanted = by_closed_form(self.candidate, place, share, self.asked.target)

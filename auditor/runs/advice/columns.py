@@ -149,7 +149,6 @@ def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
 
 
 def _unfit(column: Column) -> str:
-    """Reason why a column is perturbed only if named, or nothing."""
     if column.kind == "number":
         return ""
     hint = (

@@ -43,7 +43,7 @@ class Drawn(NamedTuple):
 
 
 def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
-    """Draw and finish copies block by block, as ``auditor.perturb`` draws them."""
+    """Draw and finish copies block by block."""
     missing = asked.treatment.missing
     blanks = Blanks(0, 0, {}) if missing == "refuse" else Blanks.of(asked.raw())
     levels = checked_levels(asked.levels, asked.seed, scheme)

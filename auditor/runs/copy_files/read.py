@@ -161,10 +161,7 @@ class FolderLineage(Lineage):
 def _check_table(
     scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
 ) -> None:
-    """Refuse another table, or order of records, by comparable fingerprints.
-
-    They are under the owner's key, of columns without blanks and dates.
-    """
+    """Refuse another table or order by comparable fingerprints, without blanks and dates."""
     start = 0
     for part in parts:
         batch = X.iloc[start : start + part["rows"]]

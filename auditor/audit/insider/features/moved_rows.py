@@ -79,7 +79,7 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
     n = len(x)
     F, G = np.fft.rfft(x, axis=0).conj(), np.fft.rfft(y, axis=0)
     S = np.abs([np.fft.irfft((F * part).sum(axis=1), n) for part in (G, G.conj())])
-    S[0, 0] = 0.0  # a record's own row
+    S[0, 0] = 0.0
     far = float(np.prod([np.linalg.norm(part, axis=1).max() for part in (x, y)]))
     looks = math.log(2 * n / BY_CHANCE)
     least = math.sqrt(2.0 * np.square(S).mean() * looks) + far * looks / 1.5
