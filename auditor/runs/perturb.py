@@ -151,8 +151,7 @@ class Release:
             For studies. By default a fresh secret key.
         repeats : 'refuse' or 'allow'
             Treatment of released index labels. A second, independent draw at levels a and b is one
-            at
-            ``ab/(a + b)``.
+            at ``ab/(a + b)``.
 
         Warns
         -----
@@ -163,8 +162,7 @@ class Release:
         ------
         AuditorError
             The batch is invalid or has released records, or the scheme does not perturb each record
-            by
-            itself.
+            by itself.
 
         Notes
         -----

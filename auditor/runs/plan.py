@@ -124,8 +124,7 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
     """Default number of processes.
 
     One per processor for a long run, if half of the free memory suffices. One without forks, or if
-    a
-    plugin fails.
+    a plugin fails.
     """
     with contained():
         work = seconds_of(lines := plan_lines(scenario, tables)) - SECONDS_PER_RUN

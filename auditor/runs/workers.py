@@ -134,8 +134,7 @@ class Crew:
         """Processes that start with their first task, or the cluster.
 
         Our own program forks, which shares table and imports. Other programs, with threads that may
-        hold
-        locks, and other systems use loky.
+        hold locks, and other systems use loky.
         """
         if size > self._size:
             self._end_pool()

@@ -16,8 +16,7 @@ Other rows are conspicuous if their values predict the record's, or their noise 
 v] − T[x_t, v]``, T the copy's shares given the original.
 
 *Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved
-rows
-with recoded values.
+rows with recoded values.
 """
 
 from __future__ import annotations

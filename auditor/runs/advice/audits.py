@@ -248,8 +248,7 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     The error bar at the target is ``√R · se · target/mean``.
 
     A mean of squares spreads in proportion to its size, so an error above the original's variance
-    is cut
-    off as the expectation does. Below the target this widens the error bar.
+    is cut off as the expectation does. Below the target this widens the error bar.
     """
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0

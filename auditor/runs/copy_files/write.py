@@ -1,8 +1,7 @@
 """Releases in folders: written and read.
 
 No file in a folder helps a recipient to undo the noise. Not even the moments that scale it are
-there,
-as an exact covariance reveals the last record to an adversary who knows all others.
+there, as an exact covariance reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
