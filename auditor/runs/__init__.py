@@ -1,5 +1,4 @@
 """Runs of whole scenarios, copies for release, and advice.
 
-Uses all lower rooms. ``auditor.audit`` audits one release; ``auditor.runs.api`` and ``auditor.cli`` call
-this room.
+Uses all lower rooms; ``auditor.runs.api`` and ``auditor.cli`` call this room.
 """

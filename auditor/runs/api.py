@@ -1,4 +1,4 @@
-"""The Python interface: ``run``, and the names of the other functions and classes."""
+"""The Python interface."""
 
 from __future__ import annotations
 
@@ -77,25 +77,24 @@ def run(
     seed : int, optional
         Replaces the scenario's seed.
     budget : str or float, optional
-        Work that the audit may take, as ``"30s"``, at a nominal speed; replaces the scenario's.
+        Most work, as ``"30s"``, at a nominal speed; replaces the scenario's.
     overrides : mapping, optional
         Changes, as ``{"data.rows": 1000, "schemes[0].levels": [0.5]}``.
     listener : callable, optional
         Receives the progress after every task.
     output : path, optional
-        Folder for ``results.json`` and ``results.parquet``. ``finished-tasks`` there keeps finished work.
+        Folder for ``results.json``, ``results.parquet`` and ``finished-tasks``.
     resume : bool
-        Whether to use finished work in ``output``; only missing or changed tasks run.
+        Whether only missing or changed tasks run.
     progress : bool, optional
-        Whether to show progress without a ``listener``; by default in a notebook, and at the prompt
-        of Python or IPython in a terminal.
+        Whether to show progress without a ``listener``; by default in a notebook or at a prompt.
 
     Raises
     ------
     ScenarioError
         All errors of the scenario.
     AuditorError
-        The data cannot be audited; ``resume`` without ``output``; another run writes to the folder.
+        The data cannot be audited; ``resume`` without ``output``; another run uses the folder.
     StorageError
         The disk is full, or the folder is not writable; finished work is kept.
     WorkersLost

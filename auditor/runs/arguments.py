@@ -25,7 +25,7 @@ from auditor.schemes.draw import checked_seed
 
 
 def parsed_levels(levels: Any) -> Levels:
-    """Return levels as read; errors as for ``parse_levels``."""
+    """Levels as read; errors as for ``parse_levels``."""
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
     problems = Problems()
@@ -36,7 +36,7 @@ def parsed_levels(levels: Any) -> Levels:
 
 
 def checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
-    """Return bounds by column, for schemes of numbers."""
+    """Bounds by column, for schemes of numbers."""
     problems = Problems()
     found = problems.attempt(("bounds",), parse_bounds, plain(bounds or {})) or {}
     if found and scheme.engine != "numeric":
@@ -57,7 +57,7 @@ def _refuse(problems: Problems, of: str = "") -> None:
 def checked_levels(
     levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})
 ) -> tuple[float, ...]:
-    """Return levels as noise multiples or probabilities.
+    """Levels as noise multiples or probabilities.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def checked_levels(
 
 
 def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
-    """Return a plugin with checked parameters; names may have hyphens or underscores.
+    """Plugin with checked parameters; names may have hyphens or underscores.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def sized_by(levels: Levels, scheme: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return parameters with ``noise`` of the size that levels by a guarantee or scale need."""
+    """Parameters with ``noise`` of the size that levels by a guarantee or scale need."""
     if levels.currency is None or not issubclass(registry.get("scheme", scheme), AdditiveScheme):
         return parameters
     return {"noise": CURRENCIES[levels.currency], **parameters}

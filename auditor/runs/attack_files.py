@@ -1,7 +1,7 @@
 """Attacks on copies in files, for the command line.
 
-With a stated law the attack uses it, and has its closed form if any. Without one the law is
-estimated from original and copies. Copies of categories need a stated law.
+Without a stated law, it is estimated from original and copies, without closed forms. Copies of
+categories need a stated law.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Request:
     """Arguments of one attack.
 
     ``scheme`` is a name or ``{name: …, …its parameters}``; ``levels`` then has one for each copy.
-    ``columns`` are by default every column of numbers that the original and all copies have.
+    ``columns`` are by default all common columns of numbers.
     """
 
     attack: str
@@ -49,9 +49,7 @@ class Request:
 
 
 def attack_files(asked: Request) -> AnyEstimate:
-    """Return the estimate from all copies together.
-
-    A closed form needs a stated law.
+    """Estimate from all copies together.
 
     Raises
     ------
@@ -119,8 +117,6 @@ def _categories(asked: Request, scheme: Any) -> Release:
 
 
 def _original(asked: Request) -> Table:
-    """Return the table, by default with the columns of numbers that all copies have."""
-
     def read(columns: Sequence[str] | None) -> Table:
         return load_table(DataUse(asked.original, columns), stream(asked.seed, "data"))
 

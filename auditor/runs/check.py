@@ -1,4 +1,4 @@
-"""Checks of a scenario before a run that need the table, or all copies together."""
+"""Checks of a scenario that need the table, or all copies together."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ Tables = list[tuple[dict[str, Any], Table]]
 
 
 def check_data(scenario: Scenario) -> Tables:
-    """Check the scenario against the table of every sweep point; return points and tables.
+    """Check the scenario at every sweep point; return points and tables.
 
     Raises
     ------
     ScenarioError
-        All problems, at every sweep point: a table that cannot be audited, or has too little for
-        the scenario.
+        All problems: a table that cannot be audited, or has too little for the scenario.
     """
     tables: Tables = []
     problems: dict[tuple[Any, str], Problem] = {}
@@ -70,7 +69,7 @@ def check_data(scenario: Scenario) -> Tables:
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
         table, moments = outlined(here)
-    except PluginFailed:  # not the request's fault
+    except PluginFailed:
         raise
     except AuditorError as error:
         found.add(("data", *getattr(error, "path", ())), f"cannot be used: {error}")
@@ -83,7 +82,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         warnings.warn(AuditorWarning(note), stacklevel=2)
     check_states(here, table, found)
     if here.utility is not None:
-        # for start-up: few scenarios measure it
+        # rarely needed, slow to import
         from auditor.audit.measures.utility import utility_problems
 
         for path, message in utility_problems(here, table):
@@ -91,7 +90,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     for place, judged in enumerate(here.expect):
         by = judged.expectation.grouped_by
         if by is not None and table.categorical is None:
-            # for start-up: few scenarios group their records
+            # rarely needed, slow to import
             from auditor.audit.measures.utility import column_of
 
             try:
@@ -133,7 +132,7 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
     for point, _ in tables if asked else ():
         here = at_point(scenario, point)
         for scheme in here.schemes:
-            with contained():  # the run records it
+            with contained():
                 released[scheme.id] = max(released.get(scheme.id, 0), release_copies(scheme, here))
     for use, wanted in asked:
         parsed = parse_coalitions(wanted)

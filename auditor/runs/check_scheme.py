@@ -21,13 +21,13 @@ from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_MOMENT_BYTES = 4 * 2**30
 MOST_RECORDS = 5_000_000
-"""Rows of results: seven gigabytes while they are written, and 200 MB of Parquet."""
+"""Most rows of results: seven gigabytes of memory, and 200 MB of Parquet."""
 
 
 def note_refusal(
     failure: contained, path: tuple[str | int, ...], name: str, found: Problems
 ) -> None:
-    """Add a plugin's refusal, unless the plugin failed, which the run will record."""
+    """Add a plugin's refusal; the run will record failures."""
     if failure.error is not None and not isinstance(failure.error, PluginFailed):
         found.add(path, f"({name}) cannot be used: {failure.reason}")
 
@@ -113,11 +113,10 @@ def check_size(scheme: Scheme, table: Table, copies: int) -> None:
 def _check_records(
     here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems
 ) -> None:
-    """Refuse more measurements of one scheme than fit into memory and a readable file."""
     each = len(here.knowledge) * len(here.attacks) * here.replicates
     each *= (width + 1) * len(metrics.ALWAYS)
     coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
-    if coalitions * each <= MOST_RECORDS:  # else a million coalitions need not be named
+    if coalitions * each <= MOST_RECORDS:  # a million coalitions need not be named
         coalitions = len(expand_all(here.coalitions, copies, here.seed))
     if coalitions * each > MOST_RECORDS:
         count = (

@@ -42,14 +42,14 @@ def attack(
         A registered attack; ``auditor list attacks`` names them.
     release : Release
     original : array or DataFrame, optional
-        ``X``, for the errors and exact moments; by default the release's own.
+        ``X``, for errors and exact moments; by default the release's.
     coalition : list of int or 'all'
         Copy numbers from 1.
     knowledge : str or mapping
         As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``, ``{"known-records":
         100}``, ``{"known-attributes": ["age"]}``.
     seed : int
-        Of the rows that an adversary estimates from, or is given.
+        Of the rows that an adversary estimates from or knows.
     **parameters
         The attack's own.
 
@@ -78,7 +78,7 @@ def attack(
 
 
 def knowledge_of(value: Any) -> Knowledge:
-    """Return a state of knowledge that is spelt as in a scenario.
+    """State of knowledge that is spelt as in a scenario.
 
     Raises
     ------

@@ -30,13 +30,13 @@ class CategoricalEstimate:
     values : like the original
         The most probable value of every record.
     posterior : ndarray of shape (n, s)
-        Over the domain; of several attributes the last one's value changes fastest.
+        Over the domain; of several attributes the last changes fastest.
     accuracy : float
-        Share of records whose most probable value is the true one.
+        Share of records with a true most probable value.
     reconstruction_probability : float
         Posterior probability of the true value, averaged over records.
     theory : None
-        Estimates of categories have no closed-form error here; see ``matches-theory``.
+        No closed form here; see ``matches-theory``.
     """
 
     values: Microdata = field(repr=False)

@@ -21,7 +21,7 @@ from auditor.runs.estimate_numbers import Estimate
 
 
 def described(asked: Request, found: AnyEstimate) -> str:
-    """Return an estimate's quality in words, no sharper than private figures warrant.
+    """Estimate's quality in words, no sharper than private figures warrant.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def described(asked: Request, found: AnyEstimate) -> str:
 
 
 def check_output(asked: Request, output: str) -> None:
-    """Refuse a file that an estimate cannot be written to, before it is computed.
+    """Refuse a file that an estimate cannot be written to.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def check_output(asked: Request, output: str) -> None:
 
 
 def write_estimate(found: Any, output: str) -> Path:
-    """Write the estimate, record by record, to a file that only its owner can read."""
+    """Write the estimate by record to a file that only its owner can read."""
     path = Path(output)
     sweep(path.absolute().parent, (path.name,))
     with writing(path), TableFiles([path]) as files:

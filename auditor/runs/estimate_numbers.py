@@ -30,9 +30,9 @@ class Estimate:
     values : array or DataFrame
         ``X̂``, like the original.
     theory : float or None
-        Closed-form distortion (mean squared error over rows and attributes, squared data units).
+        Closed-form mean squared error over rows and attributes, squared data units.
     distortion : float
-        Measured, over the records that the adversary was not given in clear.
+        Measured, over records that the adversary does not know in clear.
     normalized_error : float
         ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
     """
@@ -46,9 +46,7 @@ class Estimate:
     _copies: Sequence[Array] = field(default=(), repr=False, compare=False)
 
     def chances(self, tolerance: float) -> Array | None:
-        """Return each record's chance of exact reconstruction, if the attack has one.
-
-        As the adversary can compute it; None if the attack cannot.
+        """Each record's chance of exact reconstruction, if the attack has one.
 
         Parameters
         ----------
@@ -58,8 +56,7 @@ class Estimate:
         Returns
         -------
         ndarray of shape (n,) or None
-            In order of rows; its ``argmax`` is the record that is most exposed. Records given in
-            clear are certain.
+            By row, as the adversary can compute it. Records known in clear are certain.
 
         Raises
         ------
@@ -70,7 +67,8 @@ class Estimate:
         --------
         >>> import auditor
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> estimate = auditor.attack("known-io-rotation", auditor.perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
+        >>> estimate = auditor.attack("known-io-rotation", auditor.perturb(X, "rotation", [0],
+        seed=1), knowledge={"known-records": 1})
         >>> estimate.chances(0.5).shape
         (50,)
         """

@@ -1,10 +1,10 @@
 """Results of finished tasks, one file each, for ``--resume``.
 
-A file's name holds digests of everything that the result depends on and of its content. They guard
-against damage, not against forgery. Files are their owner's alone and hold aggregates in full.
+A file's name holds digests of its content and of all dependencies. They guard against damage, not
+against forgery. Only their owner can read files, which hold full aggregates.
 
-*Not checked*: the kind of processor, on which linear algebra may round otherwise, and files that a
-third party's plugin reads but no parameter names.
+*Not checked*: the kind of processor, which may change rounding, and files that a plugin reads but
+no parameter names.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ FOLDER, STATE = "finished-tasks", "run.json"
 WRITTEN = ("results.json", "results.parquet", "report.html")
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
 ELSEWHERE = ("schema", "title", "cite", "budget", "schemes", "sweep", "replicates", "expect")
-"""Sections that no measurement depends on, or that a task states itself."""
+"""Sections without influence on measurements, or stated by tasks."""
 DIGITS = 32
 BROKEN = (OSError, ValueError, TypeError, RecursionError)
-"""Errors of reading a damaged file."""
+"""Errors from damaged files."""
 
 _encode, _decode = codec(list[ReleaseAudit])
 
@@ -69,7 +69,7 @@ def storing(path: Path) -> Iterator[None]:
 class Keep:
     """Folder for the results of one run; ``resume`` uses the finished tasks in it.
 
-    ``tell`` is called with one line on what is reused, and why the rest is not.
+    ``tell`` receives one line on reused tasks, and reasons against others.
     """
 
     folder: Path
@@ -80,7 +80,7 @@ class Keep:
 class FinishedTasks:
     """Tasks of one run that are finished, on disk; ``digests`` are of the points' tables.
 
-    ``spent`` are the seconds that the results which were read took when they were computed.
+    ``spent`` is the computing time of reused results in seconds.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class FinishedTasks:
             os.close(self._lock)
 
     def read(self) -> dict[int, list[ReleaseAudit]]:
-        """Return the results of an earlier run that are still valid, by the task's place."""
+        """Valid results of an earlier run, by the task's place."""
         found, damaged = dict[int, list[ReleaseAudit]](), 0
         if not self._keep.resume:
             return found
@@ -149,13 +149,12 @@ class FinishedTasks:
     def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
         """Write a task's result, unless a cell failed or a file changed.
 
-        Returns the result as a resumed run would read it, equal in every type. A failed task may
-        have lacked memory or disk, so the next run tries it again.
+        Returns the result as a resumed run reads it. The next run repeats failed tasks.
 
         Raises
         ------
         StorageError
-            It cannot be written, for example on a full disk. Earlier results are kept.
+            It cannot be written. Earlier results are kept.
         """
         failed = any(audit.measurements.where(status="failed").any() for audit in audits)
         if failed or not self._unchanged():
@@ -178,9 +177,9 @@ class FinishedTasks:
         return kept
 
     def finish(self) -> None:
-        """Remove files that the results of a whole run do not use."""
+        """Remove files that the whole run's results do not use."""
         if self._used:
-            with shielded(), suppress(OSError):  # a full disk does no harm here
+            with shielded(), suppress(OSError):
                 self._remove_others()
 
     def _remove_others(self) -> None:
@@ -205,7 +204,6 @@ Stamp = tuple[int, int] | None
 def _dependencies(
     scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
 ) -> tuple[dict[str, str], list[str], dict[Path, Stamp]]:
-    """Return digests by names that a user knows, one key per task, and the state of all files."""
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
     parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
     parts["the table"] = _digest(digests)
@@ -259,7 +257,6 @@ def _program(scenario: Scenario) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _source_code(package: str) -> str:
-    """Return a digest of a package's Python files; without files a new one each time."""
     module = sys.modules.get(package)
     roots = [Path(root) for root in getattr(module, "__path__", [])]
     files = [path for root in roots for path in sorted(root.rglob("*.py"))]
@@ -271,10 +268,10 @@ def _source_code(package: str) -> str:
 
 
 def _files(scenario: Scenario) -> list[Path]:
-    """Return the files that the scenario names.
+    """Files that the scenario names.
 
-    The table has a fingerprint, so its file is left out, unless a model predicts a column that is
-    not in the table.
+    Without the table's, which has a fingerprint, unless a model predicts a column outside the
+    table.
     """
     spec: dict[str, Any] = scenario.spec()
     for name in ("title", "cite", "expect"):

@@ -1,7 +1,4 @@
-"""Progress of a run, the report on standard output, and files that a run leaves behind.
-
-Progress is a live line, or few lines in a log. Documents are written by renderer plugins.
-"""
+"""Progress, reports on standard output, and files of a run."""
 
 from __future__ import annotations
 
@@ -33,11 +30,11 @@ from auditor.results.renderer import Renderer
 from auditor.runs.finished_tasks import storing
 
 NARROWEST = 40
-"""Columns of the narrowest report; a narrower terminal breaks its lines."""
+"""Columns of the narrowest report."""
 
 
 def made_folders(output: Path, names: list[str]) -> list[Path]:
-    """Return each scenario's folder, made and writable."""
+    """Each scenario's folder, made and writable."""
     folders = [output / name for name in names]
     for name, folder in zip(names, folders, strict=True):
         if names.count(name) > 1:
@@ -51,13 +48,13 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
 
 
 def deposit(result: AuditResult, folder: Path) -> bool:
-    """Write the results, unless empty ones would replace better ones; return whether written."""
+    """Write the results unless empty ones would replace better ones; return whether written."""
     empty = result.partial is not None and not result.partial.finished
     if empty and (folder / "results.json").exists():
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")
         return False
     with storing(_near(folder)):
-        folder.mkdir(parents=True, exist_ok=True)  # it may have been removed during the run
+        folder.mkdir(parents=True, exist_ok=True)  # perhaps removed during the run
         result.save(folder)
     return True
 
@@ -70,7 +67,7 @@ def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
         try:
             write_atomically(path, rendered("html", [result]).encode("utf-8", "backslashreplace"))
         except PluginFailed as failure:
-            path.unlink(missing_ok=True)  # an older page is not of these results
+            path.unlink(missing_ok=True)
             say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
             return FAILED_RUNNING
     if not quiet:
@@ -113,7 +110,7 @@ def print_results(
 
 
 def screen() -> dict[str, Any]:
-    """Return the terminal's width and color, as the table's parameters."""
+    """The terminal's width and color, as parameters of the table."""
     console = Console(file=stream())
     return {
         "width": max(console.width, NARROWEST),
@@ -122,7 +119,7 @@ def screen() -> dict[str, Any]:
 
 
 def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
-    """Return a document on results.
+    """Document on results.
 
     Raises
     ------
@@ -133,19 +130,19 @@ def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> st
 
 
 def so_far(result: AuditResult) -> str:
-    """Return one line on the verdict of an unfinished audit."""
+    """Line on the verdict of an unfinished audit."""
     with contained():
         return str(registry.get("renderer", "table")().render_so_far(result))
     return ""
 
 
 def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
-    """Return a document on changes; see `rendered`."""
+    """Document on changes; see `rendered`."""
     return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
 
 
 def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
-    """Return a document on advice; see `rendered`."""
+    """Document on advice; see `rendered`."""
     return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
 
 
@@ -160,7 +157,7 @@ def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], obj
 
 
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
-    """Print a document, or write it to a file, but not over the results that were ``read``."""
+    """Print a document, or write it to a file, but not over ``read`` results."""
     if output is None:
         put(text, nl=False)
         return
@@ -184,7 +181,7 @@ def check_place(output: str) -> None:
     Raises
     ------
     AuditorError
-        Naming the folder.
+        The folder does not exist.
     """
     if not Path(output).absolute().parent.is_dir():
         raise AuditorError(f"{Path(output).parent} is not a folder")
@@ -196,7 +193,7 @@ if TYPE_CHECKING:
 CALM_SECONDS = 5.0
 """Least interval of lines in a log file."""
 LIVE_SECONDS = 0.2
-"""Least interval of changes in a notebook, because each is a message to the browser."""
+"""Least interval of changes in a notebook, as each is a message to the browser."""
 NARROW = 100
 """Terminal width below which the bar is short."""
 
@@ -218,7 +215,7 @@ def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
 
 
 def with_verdict(listener: Listener, say: Callable[[str], None]) -> Listener:
-    """Return a listener that also says every new verdict so far."""
+    """Listener that also says every new verdict."""
     last = [""]
 
     def listen(progress: Progress) -> None:
@@ -238,8 +235,7 @@ def with_verdict(listener: Listener, say: Callable[[str], None]) -> Listener:
 def watched(title: str, wanted: bool | None) -> Iterator[Listener | None]:
     """Show progress of a run from Python; yield a listener or None.
 
-    By default, progress is shown in a notebook, and at the prompt of Python or IPython in a
-    terminal.
+    By default in a notebook, and at the prompt of Python or IPython in a terminal.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     live = getattr(shell, "kernel", None) is not None
@@ -276,7 +272,7 @@ class Line:
 def notebook(
     title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic
 ) -> Listener:
-    """Return a listener that updates one notebook line."""
+    """Listener that updates one notebook line."""
     started = clock()
     last, first = [started], []
     handle = display(Line(f"{title}: reading the data"), display_id=True)
@@ -299,10 +295,7 @@ def notebook(
 
 
 def progress_text(progress: Progress, first: int, seconds: float) -> str:
-    """Describe the progress of a run that began with ``first`` tasks done.
-
-    Earlier tasks are excluded from the pace.
-    """
+    """Progress of a run that began with ``first`` tasks done, which do not count for its pace."""
     done, total = progress.done, progress.total
     if done == total:
         return f"{done} of {total} done, took {duration(seconds)}"
@@ -316,7 +309,7 @@ def progress_text(progress: Progress, first: int, seconds: float) -> str:
 
 @contextmanager
 def bar(title: str, console: Console) -> Iterator[Listener]:
-    """Yield a listener that moves a bar; names are cut if space is short."""
+    """Yield a listener that moves a bar; names are cut to fit."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -348,10 +341,7 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
 
 
 def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
-    """Return a listener for logs.
-
-    It prints at the start, at the end, and between at most every tenth and every few seconds.
-    """
+    """Listener for logs: start, end, and at most every tenth and every few seconds."""
     started = clock()
     last_written: list[float] = [0, started]
     first: list[int] = []

@@ -59,14 +59,14 @@ _one_at_a_time = threading.RLock()
 class Lineage:
     """Line of a release in memory, shared by all objects that `extend` and `append` return.
 
-    Two copies drawn from one pair of neighbours have further noise that is independent and averages
-    out. So each call continues the newest state, on any of the objects.
+    Independent copies between two neighbours would average out, so each call continues the newest
+    state.
     """
 
     newest: Release | None = None
 
     def __deepcopy__(self, memo: Any) -> Lineage:
-        """Return the line itself: a copied object is the same release."""
+        """The line itself: a copied object is the same release."""
         return self
 
     @contextmanager
@@ -76,7 +76,7 @@ class Lineage:
             yield self.newest if self.newest is not None and seed is None else release
 
     def record(self, before: Release, made: Release, seed: int | None) -> Release:
-        """Note a continued release as the newest; with a seed it begins a line of its own."""
+        """Note a continued release as the newest; with a seed it begins its own line."""
         if seed is not None:
             return replace(made, line=Lineage())
         self.newest = replace(made, line=self)
@@ -94,7 +94,7 @@ class Release:
     copies : tuple
         ``Y_1 … Y_M``, each like the original.
     levels : tuple of float
-        Their levels.
+        Noise multiples or retention probabilities.
     scheme : Scheme
         Their scheme, with its parameters.
     """
@@ -116,15 +116,15 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies depend on all released copies, also on copies of another object or in the folder.
-        An equal level gives an equal copy, if the scheme's copies depend on each other.
+        New copies depend on all released copies of the line. Equal levels give equal copies, if the
+        scheme's copies depend on each other.
 
         Parameters
         ----------
         levels : list or range
             In any order, as for ``perturb``. Levels by a guarantee need stated bounds.
         seed : int, optional
-            For studies; the extended object begins a line of its own. By default a fresh secret key.
+            For studies; begins a line of its own. By default a fresh secret key.
 
         Notes
         -----
@@ -146,12 +146,12 @@ class Release:
         ----------
         X : like the original
             At least one new record, in the original's columns. An index that does not merely count
-            records identifies them.
+            identifies records.
         seed : int, optional
             For studies. By default a fresh secret key.
         repeats : 'refuse' or 'allow'
-            Treatment of released index labels. A second, independent draw at levels a and b is one at
-            ``ab/(a + b)``.
+            Treatment of released index labels. A second, independent draw at levels a and b is one
+            at ``ab/(a + b)``.
 
         Warns
         -----
@@ -161,8 +161,8 @@ class Release:
         Raises
         ------
         AuditorError
-            The batch is invalid or has released records, or the scheme does not perturb each record by
-            itself.
+            The batch is invalid or has released records, or the scheme does not perturb each record
+            by itself.
 
         Notes
         -----
@@ -193,7 +193,7 @@ class Release:
         return self.scheme.law(self.levels, self._moments.scale)
 
     def noise_covariance(self) -> Array:
-        """Return ``K_Z``, shape (MN, MN), copies stacked in order of release.
+        """``K_Z``, shape (MN, MN), copies stacked in order of release.
 
         Raises
         ------
@@ -229,8 +229,8 @@ def perturb(
     ----------
     X : ndarray of shape (n, N) or (n,), DataFrame or Series
         Finite numbers, n ≥ 2, no constant column; for uniform schemes categories, with domains by
-        dtype ``category`` or as observed. If a DataFrame has ``category`` columns, they are
-        perturbed together, and the others pass through.
+        dtype or as observed. If a DataFrame has ``category`` columns, they are perturbed together,
+        and others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping; left out for schemes without levels, as ``"rotation"``
@@ -243,8 +243,8 @@ def perturb(
         and an adversary without one cell can try its values. By default a cipher's key from the
         operating system's entropy, which is not kept.
     bounds : mapping of column → (low, high), optional
-        Range of every column of numbers (``x1``, ``x2`` … of an array), from knowledge outside the
-        table: for levels by a guarantee and for ``noise="bounds"``. Records outside are refused.
+        Range of every column of numbers (``x1``, ``x2`` … of an array), from outside the table, for
+        levels by a guarantee and ``noise="bounds"``. Records outside are refused.
     **parameters
         The scheme's own, with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
 
@@ -260,14 +260,15 @@ def perturb(
     Notes
     -----
     Numbers with added noise are multiples of a public power of two
-    (``auditor.schemes.base.additive``), far below the noise. If the noise is whole, they are
-    multiples of the original column's recording step, and integers stay integers.
-    Extend a release for more copies: two independent releases average out.
+    (``auditor.schemes.base.additive``), far below the noise. Under whole noise they are multiples
+    of the column's recording step, and integers stay integers. Extend a release for more copies:
+    independent releases average out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5], seed=7)
+    >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5],
+    seed=7)
     >>> release.extend([0.4], seed=8).levels
     (0.25, 0.5, 0.4)
     """
@@ -286,7 +287,6 @@ def perturb(
 def _drawn(
     out: Release, X: Microdata, levels: Sequence[float], seed: int | None, later: bool
 ) -> Release:
-    """Return a release with ``levels`` drawn for X: its own records, or a ``later`` batch."""
     before: tuple[Microdata, ...] = () if later else out.copies
     every, matrices = (*(() if later else out.levels), *levels), out.matrices
     table: Any

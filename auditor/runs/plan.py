@@ -1,7 +1,7 @@
-"""Plan of a run: cells, rows, time, memory, and cuts to a budget.
+"""Plan of a run, and cuts to a budget.
 
-Work is estimated seconds at the nominal speed of ``auditor.audit.workload``. The speed of the
-machine does not count, so a budget gives the same audit everywhere.
+Work is in seconds at the nominal speed of ``auditor.audit.workload``, so a budget gives the same
+audit on any machine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from auditor.scenario.read import Source, at_point, read_scenario
 from auditor.scenario.read_plugins import DECIDING
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
-"""To start, read the scenario and write results; for the records of one cell."""
+"""Nominal time of starting and ending a run, and of a cell's records."""
 WORTH_SHARING = 2.0
-"""Least seconds of work for several processes by default."""
+"""Least seconds for several processes by default."""
 MOST_SCHEMES = 40
 LONGEST_SWEEP = 80
-"""Characters of the list of a swept path's values."""
+"""Characters of a swept path's values."""
 
 
 class Line(NamedTuple):
@@ -55,13 +55,13 @@ class Line(NamedTuple):
 
 
 def memory_of(lines: Sequence[Line]) -> int:
-    """Return the bytes of one process without results; freed memory of each engine may stay."""
+    """Bytes of one process without results; each engine's freed memory may stay."""
     engines = {line.engine for line in lines}
     return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
 
 def outline(scenario: Scenario, tables: Tables) -> str:
-    """Return the plan as text, for the tables of ``check_data``."""
+    """Plan as text, for the tables of ``check_data``."""
     lines = plan_lines(scenario, tables)
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
@@ -100,7 +100,7 @@ def outline(scenario: Scenario, tables: Tables) -> str:
 
 
 def seconds_of(lines: Sequence[Line]) -> float:
-    """Return the estimated time of a run on one core."""
+    """Estimated time of a run on one core."""
     return SECONDS_PER_RUN + sum(line.work + line.cells * SECONDS_PER_CELL for line in lines)
 
 
@@ -121,10 +121,10 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
-    """Return the default number of processes.
+    """Default number of processes.
 
-    One per processor for a long run, if half of the free memory suffices. One if forks are not
-    possible, or a plugin fails, which the run will record.
+    One per processor for a long run, if half of the free memory suffices. One without forks, or if
+    a plugin fails.
     """
     with contained():
         work = seconds_of(lines := plan_lines(scenario, tables)) - SECONDS_PER_RUN
@@ -134,7 +134,7 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
 
 
 def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
-    """Return the plan of every release, for the tables of ``check_data``."""
+    """Plan of every release, for the tables of ``check_data``."""
     return [
         line_of(here, point, use, table)
         for point, table in tables
@@ -144,7 +144,7 @@ def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
 
 
 def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
-    """Return the plan of one release of a scenario at a sweep point."""
+    """Plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
     work = workload(here, table, use, copies, pooling)
@@ -165,7 +165,7 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
 
 
 def checked_scenario(source: Source, overrides: Mapping[str, Any], seed: int | None) -> Scenario:
-    """Return a scenario, checked against its data and cut to its budget."""
+    """Scenario, checked against its data and cut to its budget."""
     scenario = read_scenario(source, tuple(overrides.items()), seed)
     return within_budget(scenario, check_data(scenario))[0]
 
@@ -175,18 +175,14 @@ ENOUGH_ROWS, FEWEST_ROWS = 20_000, 1_000
 
 
 def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]:
-    """Return the scenario cut to its budget, with its tables.
+    """Scenario cut to its budget, with its tables.
 
-    What goes first: records down to 20,000, replicates, coalitions, attacks that read rows (the
-    costliest first, but the last of its kind later), linear attacks, records down to 1,000. Attacks
-    and coalitions that an expectation names stay.
+    In order: records down to 20,000, replicates, coalitions, attacks that read rows (the costliest
+    first, the last of its kind later), linear attacks, records down to 1,000. Attacks and
+    coalitions
+    that an expectation names stay.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        With or without a budget.
-    tables : list of (point, Table)
-        From ``check_data``.
+    ``tables`` are from ``check_data``.
     """
     if scenario.budget is None or _fits(scenario, tables):
         return scenario, tables
@@ -198,7 +194,7 @@ def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]
         notes = tuple(_left_out(scenario, cut, tables))
         try:
             return replace(cut, left_out=notes), check_data(cut)
-        except ScenarioError:  # too few records for the scenario, as for a sample of known ones
+        except ScenarioError:
             continue
     return scenario, tables
 
@@ -209,10 +205,6 @@ def _fits(scenario: Scenario, tables: Tables) -> bool:
 
 
 def _smaller(scenario: Scenario, tables: Tables, some_rows: bool) -> Iterator[Scenario]:
-    """Yield ever smaller scenarios; swept fields stay.
-
-    Numbers of records are tried for every choice of the rest, as small tables draw more often.
-    """
     swept = {parse_path(path)[0] for path in scenario.sweep}
     rows = max(table.rows for _, table in tables)
     fewer = list(_fewer(rows)) if some_rows and "data" not in swept else []
@@ -247,7 +239,7 @@ def _fewer_attacks(scenario: Scenario) -> Iterator[list[AttackUse]]:
     asked = {name for use in scenario.expect for name in listed(use.where.get("attack"))}
     kept, made = list(scenario.attacks), dict[str, Attack]()
     for use in kept:
-        with contained():  # the run records an attack that cannot be made
+        with contained():  # the run records it
             made[use.id] = made_attack(use)
     ranked = sorted(made, key=lambda name: promise(made[name]), reverse=True)
     left = [name for name in ranked[:-1] if name not in asked]

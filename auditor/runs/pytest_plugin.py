@@ -1,7 +1,7 @@
 """Pytest collection of scenarios, one item per expectation.
 
-``pytest scenarios/`` audits every scenario in the folder. Slow imports are local, because every
-pytest session loads this module.
+``pytest scenarios/`` audits every scenario in the folder. Every pytest session loads this module,
+so slow imports are local.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
-    """Collect a YAML file that is a scenario."""
+    """Collect scenarios in YAML."""
     if file_path.suffix.lower() in SUFFIXES and is_scenario(file_path):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
 
 
 def is_scenario(path: Path) -> bool:
-    """Whether a file has the fields ``data``, ``schemes`` and ``attacks``, even if invalid."""
+    """Whether a file has the fields ``data``, ``schemes`` and ``attacks``."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -60,7 +60,7 @@ def is_scenario(path: Path) -> bool:
 
 
 class ScenarioFile(pytest.File):
-    """A scenario file, run once by the first item that needs the result."""
+    """A scenario file, run by the first item that needs the result."""
 
     scenario: Scenario
     _outcome: AuditResult | AuditorError | None = None
@@ -78,7 +78,7 @@ class ScenarioFile(pytest.File):
             yield ExpectationItem.from_parent(self, name=f"{use.name}[{place}]", place=place)
 
     def result(self) -> AuditResult:
-        """Return the audit's result; the first call runs it.
+        """Audit's result; the first call runs it.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class ScenarioItem(pytest.Item):
     parent: ScenarioFile
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return a verdict's reason, or a bug's place without its message."""
+        """Verdict's reason, or a bug's place without its message."""
         if excinfo.errisinstance((Shortfall, AuditorError)):
             return str(excinfo.value)
         frames = [
@@ -137,11 +137,10 @@ class ScenarioItem(pytest.Item):
         )
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return file, line and name for pytest's summary."""
+        """File, line and name for pytest's summary."""
         return self.path, self._line(), f"{self.path.name}: {self.name}"
 
     def _line(self) -> int:
-        """Return the item's line from 0, which pytest needs for skips."""
         return 0
 
 
@@ -168,7 +167,7 @@ class RunsItem(ScenarioItem):
 
 
 class ExpectationItem(ScenarioItem):
-    """One expectation of the scenario."""
+    """One expectation."""
 
     def __init__(self, *, place: int, **options: Any) -> None:
         super().__init__(**options)

@@ -3,14 +3,15 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of the copies held | li2012, section 3.2 |
-| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack leaves | li2012 (7) |
-| ``v_e`` | where the best linear attack leaves as much as the strongest attack: ``u_j(v_e)`` | |
+| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack
+leaves | li2012 (7) |
+| ``v_e`` | where the best linear attack leaves the strongest attack's share ``u_j(v_e)`` | |
 | ``v_h`` | where it leaves half: ``u_j(v_h) = 1/2`` | |
 
 Levels times ``v_h/v_e`` leave half if the strongest attack stays equal to a linear one at ``v_e/v``
-times the noise. This is an estimate, and exact for the best linear attack, with ``v_e = v``. Under
-corner-wave noise of the data's shape ``v_h`` is 1. For retention, exact Bayes replaces the best
-linear attack, and ``1 − p`` the noise.
+times the noise. This is exact for the best linear attack, with ``v_e = v``, and else an estimate.
+Under corner-wave noise of the data's shape ``v_h`` is 1. For retention, exact Bayes replaces the
+best linear attack, and ``1 − p`` the noise.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from auditor.schemes.replacement.law import left_by_retention
 
 HALF = 0.5
 NOTHING = 1e-6
-"""Shares below this are an exact reconstruction up to rounding, for any levels."""
+"""Largest share that is an exact reconstruction up to rounding."""
 FURTHEST = 1e6
 """Largest noise multiple considered; the smallest is its inverse."""
 
@@ -48,40 +49,36 @@ def remedy_of(
     table: Table,
     moments: TableMoments,
 ) -> Remedy | None:
-    """Return a remedy that leaves half of every attribute unknown, or None.
+    """Remedy that leaves half of every attribute unknown, or None.
 
-    None also for a table with fewer records than a figure may be of.
+    None also for a table with too few records for a figure.
 
-    ``measurements`` are of this release alone. Attributes known in clear do not count.
+    ``measurements`` are of this release. Attributes known in clear do not count.
     """
     if table.rows < FEWEST_RECORDS:
         return None
     exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
     if isinstance(scheme, UniformScheme):
-        # known columns expose others through published data, which retention cannot change
+        # published data expose others, which retention cannot change
         exposed = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
         return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
     K_X = moments.covariance
 
-    @cache  # one decomposition per set of known attributes
+    @cache
     def pencil(known: tuple[int, ...]) -> Pencil:
         law: Any = scheme.law(levels, moments.scale)
         return Pencil.of(_beyond(K_X, known), law.shape)
 
     found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
-    # the remedy of the worst attribute
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
-    """Return each attribute's cell that leaves least.
+    """Each attribute's cell that leaves least, or the cell of all together.
 
-    The cell of all together if no attribute was measured.
-
-    Measured figures are ranked, because all attacks share one draw of the noise. Among equal cells
-    one with a closed form is preferred.
+    Among equal cells one with a closed form is preferred.
     """
     errors = measurements.taken(
         measurements.where(metric="normalized_error", status="ok")
@@ -99,7 +96,7 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
     of, found = name[np.unique(cell, return_index=True)[1]], {}
     for place in dict.fromkeys(name.tolist()):
-        # only cells that round to the same four digits as the least
+        # cells that round to the same four digits as the least
         least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))
         digits = np.char.mod("%.4g", mean[least]).astype(np.float64)
         first = least[np.lexsort((estimated[least], digits))[0]]
@@ -135,8 +132,6 @@ def _added(
     errors = pencil(known)
 
     def multiple(share: float) -> float | None:
-        """Return the noise multiple that leaves a share; None if it does not exist."""
-
         def excess(log_v: float) -> float:
             return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
 
@@ -167,7 +162,6 @@ def _three_digits(number: float) -> float:
 
 
 def _beyond(K_X: Array, known: Sequence[int]) -> Array:
-    """Return the covariance given known attributes, shape (N, N)."""
     if not known:
         return K_X
     at = np.array(known)
@@ -186,7 +180,7 @@ def _replaced(
     if table.categorical is None or cell[0].attribute != "*":
         return None
     prior, left = table.categorical.prior, _left(cell)
-    if prior.size < 2 or not prior.all():  # the closed form needs every value of the domain
+    if prior.size < 2 or not prior.all():
         return None
     # of schemes without levels in common, uniform-multilevel is advised
     pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None

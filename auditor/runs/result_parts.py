@@ -33,12 +33,12 @@ PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
 
 
 def summary_of_data(whole: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
-    """Return the table of a sweep point in aggregates, and its digest for resumed runs."""
+    """Table of a sweep point in aggregates, and its digest for resumed runs."""
     scenario = at_point(whole, point)
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
-    # to the last bit: disclosure keys its secret shift on these numbers
+    # bit by bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
     summary = DataSummary(
@@ -88,7 +88,7 @@ def _summaries_of_attributes(
 def summaries_of_schemes(
     scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence, so_far: bool = False
 ) -> list[SchemeSummary]:
-    """Return the description of every release, with a remedy if needed and not only ``so_far``."""
+    """Description of every release, with a remedy if needed and not only ``so_far``."""
     measurements = Measurements.of(evidence.measurements)
     audited = {(str(release.sweep), release.scheme): release for release in evidence.releases}
     summaries = []
@@ -99,7 +99,7 @@ def summaries_of_schemes(
             cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
             anew = use.levels is not None and use.levels.each_replicate
             levels, remedy = list[float](), None
-            with contained():  # if it fails, every cell of the scheme says so
+            with contained():  # every cell of the scheme has the failure
                 levels = list(release_levels(use, here))
                 found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
                 if not so_far and len(found) and not anew:
@@ -122,13 +122,13 @@ def summaries_of_schemes(
 
 
 def attack_kinds(scenario: Scenario, others: Sequence[str]) -> dict[str, str]:
-    """Return the kind of the scenario's attacks and of ``others``."""
+    """Kind of the scenario's attacks and of ``others``."""
     names = [*(use.name for use in scenario.attacks), *others]
     return {name: str(registry.get("attack", name).attack_kind) for name in names}
 
 
 def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[Reference]]:
-    """Return the descriptions of the plugins, and the references that they cite."""
+    """Descriptions of the plugins, and the references that they cite."""
     uses: list[tuple[Any, Any]] = [("scheme", use) for use in scenario.schemes]
     uses += [("attack", use) for use in scenario.attacks]
     plugins = []
@@ -159,7 +159,7 @@ def provenance(
     duration: float,
     command: str,
 ) -> Provenance:
-    """Return the record of a run."""
+    """Record of a run."""
     versions = {package: version(package) for package in PACKAGES}
     public = all(summary.disclosure == "public" for summary in summaries)
     return Provenance(

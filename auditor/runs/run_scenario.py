@@ -1,4 +1,4 @@
-"""Run a scenario: carry out its tasks, and put the results together in one order."""
+"""Carry out a scenario's tasks, and join their results in order."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from auditor.scenario.model import Scenario
 from auditor.scenario.read_plugins import untried
 
 FIRST_SECONDS = 2.0
-"""Longest first look, so that a sweep of many releases begins."""
+"""Longest first look."""
 SO_FAR_SECONDS, SO_FAR_SHARE = 1.0, 0.03
-"""Least interval of results so far, and the most time that they may take."""
+"""Least interval of results so far, and largest share of time."""
 
 
 @dataclass(frozen=True)
 class Progress:
     """Progress of a run, in tasks and steps.
 
-    ``so_far`` is the result so far, if it may have changed: a verdict that can only get worse.
+    ``so_far`` has verdicts that can only get worse, if it may have changed.
     """
 
     done: int
@@ -64,8 +64,8 @@ def run_scenario(
 ) -> AuditResult:
     """Run an audit.
 
-    ``workers`` processes, or the Dask scheduler at ``cluster``, carry it out; the results are the same
-    bytes. ``listener`` is called after every task and step. ``keep`` is the place of finished tasks.
+    ``workers`` processes, or the Dask scheduler at ``cluster``, carry it out; results are the same bytes.
+    ``listener`` is called after every task and step. ``keep`` has finished tasks.
 
     Returns
     -------
@@ -106,8 +106,6 @@ def run_scenario(
 
 
 class _Found:
-    """Audits of finished tasks, and what is known so far of the others."""
-
     result: Callable[[Partial | None, bool], AuditResult]
 
     def __init__(self, tasks: Sequence[Task], listener: Listener | None) -> None:
@@ -128,7 +126,6 @@ class _Found:
         return Partial(finished=len(self.whole), tasks=len(self.tasks), why=why, signal=signal)
 
     def look_first(self) -> None:
-        """Try the most promising attack on releases that are not large, for some seconds."""
         if self._listener is None:
             return
         until = time.perf_counter() + FIRST_SECONDS
@@ -185,7 +182,7 @@ def _result(
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     left_out = untried(scenario)
     plugins, references = summaries_of_plugins(scenario)
-    return AuditResult.model_construct(  # all parts were made here, so they are not checked again
+    return AuditResult.model_construct(  # all parts were checked when made
         name=scenario.name,
         scenario=scenario.spec(),
         provenance=origin,

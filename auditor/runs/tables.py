@@ -19,13 +19,13 @@ MOST_LOADED = 4
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the scenario's table and its exact moments, loaded once."""
+    """Scenario's table and its exact moments, loaded once."""
     states = ((str(path), path.stat()) for path in table_files(scenario))
     stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
     # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
     if key not in _loaded:
-        # for start-up: a check may not need the records
+        # a check may not need the records
         from auditor.data.load import load_table
 
         with one_thread():
@@ -38,23 +38,23 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
 
 
 def notes_of(scenario: Scenario, table: Table) -> list[str]:
-    """Return notes on the reading of a file, and questions on the table."""
+    """Notes on the reading of a file, and questions on the table."""
     if not is_file(scenario.data.source):
         return list(table.notes)
-    # for start-up: file readers are slow to import
+    # slow to import
     from auditor.data.load import file_notes
 
     return [*file_notes(scenario.data.source, scenario.base), *table.notes]
 
 
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the table and moments for a check, records loaded if needed."""
+    """Table and moments for a check, records loaded if needed."""
     table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
     return table_of(scenario) if table is None else (table, table_moments(table))
 
 
 def table_files(scenario: Scenario) -> list[Path]:
-    """Return the files of the scenario's table."""
+    """Files of the scenario's table."""
     source = scenario.data.source
     for path in located(source, scenario.base) if is_file(source) else []:
         return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]

@@ -1,8 +1,7 @@
 """Tasks of a run: replicates of one scheme at one sweep point.
 
-A task carries texts and paths, never rows in memory, and yields aggregates. A release that exceeds
-one worker's share of the time is divided into steps. Parts are added in order, so results are the
-same bytes for any number of workers.
+A task carries texts and paths, and yields aggregates. A long release is divided into steps. Parts
+are added in order, so results are the same bytes for any number of workers.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from auditor.scenario.read import at_point, rebuild
 from auditor.scenario.read_plugins import applies
 
 TASKS_PER_SCHEME = 16
-"""Most tasks for a scheme's replicates: cheap replicates share one."""
+"""Most tasks for a scheme's replicates."""
 
 Advance = Callable[[int, int, str], None]
-"""Called with the steps done, all steps, and the label of one under way."""
+"""Receives the steps done, all steps, and the label of one under way."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,11 @@ class Task:
     scheme : int
         Its place in the scenario.
     pooling : bool
-        Whether an expectation needs evidence on the gain of pooling.
+        Whether the gain of pooling needs evidence.
     table : Table or None
         A table that stays in its files; others are loaded by each process.
     seconds : float
-        Estimated time; 0 if not estimated.
+        Estimated time; 0 if unknown.
     """
 
     document: dict[str, Any] = field(repr=False)
@@ -68,24 +67,24 @@ class Task:
     seconds: float = 0.0
 
     def scenario(self) -> Scenario:
-        """Return the scenario at the sweep point, rebuilt once in a process."""
+        """Scenario at the sweep point, rebuilt once in a process."""
         return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
 
     @property
     def label(self) -> str:
-        """Text for the progress display."""
+        """Label for the progress display."""
         where = ", ".join(f"{path}={value}" for path, value in self.point)
         scheme = self.scenario().schemes[self.scheme].id
         return f"{scheme}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
     @property
     def divisible(self) -> bool:
-        """Whether steps for several workers can save time."""
+        """Whether several workers can share its steps."""
         engine = engine_of(self.scenario().schemes[self.scheme])
         return len(self.replicates) == 1 and (self.table is not None or engine.divides_held_tables)
 
     def request(self, replicate: int) -> ReleaseRequest:
-        """Return the request to audit one release."""
+        """Request to audit one release."""
         here = self.scenario()
         table = table_of(here)[0] if self.table is None else self.table
         use = here.schemes[self.scheme]
@@ -101,10 +100,7 @@ def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
 def plan(
     scenario: Scenario, points: Sequence[Mapping[str, Any]], estimated: bool = False
 ) -> Iterator[Task]:
-    """Yield the tasks of a scenario in the order of its results.
-
-    ``estimated`` adds their times.
-    """
+    """Yield the tasks of a scenario in the order of its results, ``estimated`` with times."""
     base = None if scenario.base is None else str(scenario.base)
     for point in points:
         here = at_point(scenario, dict(point))
@@ -113,7 +109,7 @@ def plan(
             replicates = here.replicates_of(use)
             share = 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
             seconds = 0.0
-            with contained():  # if the estimate fails, the audit fails too, with the reason
+            with contained():  # the audit will fail with the reason
                 if estimated:
                     seconds = line_of(here, dict(point), use, table).work * share / replicates
             for first in range(1, replicates + 1, share):
@@ -131,7 +127,7 @@ def plan(
 
 
 def first_look(task: Task) -> list[ReleaseAudit]:
-    """Return the audit of the first replicate by the most promising attack; none if none applies."""
+    """Audit of the first replicate by the most promising attack, if one applies."""
     here = task.scenario()
     family = registry.get("scheme", here.schemes[task.scheme].name).family
     for number in in_order_of_promise(cells := cells_of(here)):
@@ -155,7 +151,7 @@ def carry_out_all(
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield place and result of every task; tasks divided into steps last.
 
-    ``tell`` receives the place and the audit so far of tasks that run in this process.
+    ``tell`` receives place and audit so far of tasks in this process.
     """
     total = sum(task.seconds for task in tasks)
     divided = [
@@ -211,7 +207,7 @@ class _Failed(NamedTuple):
 
 def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]) -> Iterator[Any]:
     progress.add(len(steps))
-    # files may change before the next run, which has another mark
+    # files may change before the next run
     work = partial(_carry_out_step, task, secrets.token_hex(8))
     with closing(crew.in_order(work, steps)) as results:
         for result in results:
@@ -234,7 +230,7 @@ _last: list[Any] = ["", None]
 
 def _kept_request(task: Task, mark: str) -> ReleaseRequest:
     if _last[0] != mark:
-        _last[:] = "", None  # lets go of the former release before the next is opened
+        _last[:] = "", None  # before the next is opened
         _last[:] = mark, task.request(task.replicates[0]).audited()[0]
     request: ReleaseRequest = _last[1]
     return request
@@ -263,5 +259,4 @@ class _Progress:
         self._show()
 
     def _show(self) -> None:
-        """Show the first unfinished task: tasks are begun in order."""
         self._advance(self._done, self._total, next(iter(self._left.values()), self._label))

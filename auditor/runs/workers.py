@@ -1,7 +1,7 @@
 """Workers that carry out tasks: processes here, or a Dask cluster.
 
-Tasks carry texts and paths, results are aggregates. Tasks of a killed worker are done again.
-Processes here ignore Ctrl-C, which their parent handles, and end with it.
+Tasks of a killed worker are done again. Processes here leave Ctrl-C to their parent, and end with
+it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_DEATHS = 3
-"""Deaths of workers in a row until the task is blamed, mostly for want of memory."""
+"""Successive deaths of workers until the task is blamed."""
 WATCH_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
 """Longest wait for a Dask scheduler."""
 AHEAD = 8
-"""Steps submitted at once per worker. Their results wait in memory to be added in order."""
+"""Steps submitted at once per worker; their results wait in memory."""
 
 Numbered = Generator[tuple[int, R], None, None]
-"""Places of tasks, from 0, with their results, in the order in which they were finished."""
+"""Places of tasks, from 0, and results in the order of completion."""
 
 
 class Crew:
-    """Workers of a run: processes here, or a running Dask scheduler's."""
+    """Workers of a run: processes here, or of a Dask scheduler."""
 
     def __init__(self, workers: int = 1, cluster: str | None = None) -> None:
         self._client: Any = None
@@ -65,7 +65,7 @@ class Crew:
             self._client.close()
 
     def in_order(self, work: Callable[[T], R], tasks: Sequence[T]) -> Generator[R, None, None]:
-        """Yield the result of each task in order, some tasks at a time; see ``as_done``."""
+        """Yield results in the order of tasks; see ``as_done``."""
         at_once = AHEAD * self.workers
         for start in range(0, len(tasks), at_once):
             some = tasks[start : start + at_once]
@@ -77,7 +77,7 @@ class Crew:
                     yield early.pop(place)
 
     def as_done(self, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:
-        """Yield place and result of each task as it is finished.
+        """Yield place and result of each finished task.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Crew:
                 try:
                     for place, task in tasks.items():
                         places[pool.submit(work, task)] = place
-                except BlockingIOError:  # of starting processes, not of a task
+                except BlockingIOError:  # of processes, not of a task
                     raise WorkersLost(
                         "the system starts no more processes; try fewer --workers"
                     ) from None
@@ -125,16 +125,16 @@ class Crew:
                         "cluster workers died again and again over the same work, for want of memory perhaps: "
                         "`auditor check` tells what a worker needs"
                     ) from None
-                yield places.pop(future), result  # the future is forgotten with its result
+                yield places.pop(future), result
         finally:
             if places:
                 self._end_pool(kill=True)
 
     def _executor(self, size: int) -> Executor:
-        """Return processes that start with their first task, or the cluster.
+        """Processes that start with their first task, or the cluster.
 
-        In our own program they are forks, which share the table in memory and have all imports.
-        Other programs, with threads that may hold locks, and other systems use loky.
+        Our own program forks, which shares table and imports. Other programs, with threads that may
+        hold locks, and other systems use loky.
         """
         if size > self._size:
             self._end_pool()
@@ -159,7 +159,7 @@ class Crew:
         pool, self._pool, self._size = self._pool, None, 0
         if isinstance(pool, ProcessPoolExecutor):
             if kill:
-                for process in active_children():  # our own program has no other children
+                for process in active_children():
                     process.kill()
             pool.shutdown(cancel_futures=True)
         elif pool is not None and self._client is not None:
@@ -169,7 +169,7 @@ class Crew:
 
 
 def dismiss() -> None:
-    """End loky's processes, which would otherwise wait for more tasks until the program ends."""
+    """End loky's idle processes, which would delay the program's end."""
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor  # start-up
 
@@ -187,11 +187,11 @@ def _without_signals() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # start-up
 
-    # begun before signals are blocked: until Python 3.12 or so, its start unblocks them
+    # its start unblocks signals until Python 3.12 or so
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        # Python warns of forks in a program with threads; ours hold no lock that forks need
+        # Python warns of threads, but ours hold no lock that forks need
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
@@ -200,7 +200,6 @@ def _without_signals() -> Iterator[None]:
 
 
 def _begin_as_copy(leader: int) -> None:
-    """Begin without the program's signal handlers and locked streams."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -213,7 +212,6 @@ def _begin_as_copy(leader: int) -> None:
 
 
 def _begin(leader: int) -> None:
-    """Ignore Ctrl-C, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     withhold_uncaught()
 
@@ -233,7 +231,7 @@ def _connected(address: str) -> Any:
             "--cluster needs the package `distributed`: pip install 'auditor[cluster]'"
         ) from None
     try:
-        # typed only if the package is installed where types are checked
+        # typed only where the package is installed
         connect: Callable[..., Any] = Client
         return connect(address, timeout=f"{ANSWER_SECONDS}s")
     except (OSError, ValueError) as error:

@@ -27,16 +27,16 @@ from auditor.scenario.yaml_document import scalar
 
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000
-"""Largest number of category combinations; a posterior has one entry for each."""
+"""Most combinations of categories, each an entry of a posterior."""
 MOST_NUMBERS = 12
-"""Largest number of numeric and date columns; time grows with its square."""
+"""Most numeric and date columns; time grows with the square."""
 MOST_DROPPED = 0.5
-"""Largest share of records to drop for blanks."""
+"""Largest share of records dropped for blanks."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Audited columns of a table, and reasons for exclusion."""
+    """Audited columns, and reasons against others."""
 
     numbers: tuple[Column, ...]
     dates: tuple[Column, ...]
@@ -51,7 +51,7 @@ class Selection:
 
 
 def select(found: Description, unused: Mapping[str, str] = NO_COLUMNS) -> Selection:
-    """Return up to twelve numeric columns, and categories within limits.
+    """Up to twelve numeric columns, and categories within limits.
 
     ``unused`` has reasons against columns, by name.
 
@@ -101,7 +101,6 @@ _TOO_WIDE = (
 
 
 def _missing(found: Description) -> str:
-    """Return the treatment of blanks; blanks count once per column."""
     blank = sum(column.blank for column in found.columns if column.used)
     if found.whole and not blank:
         return "refuse"
@@ -121,12 +120,12 @@ def _together(
 
 
 OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
-"""Text in YAML 1.2, which this project reads, but truth values in YAML 1.1."""
+"""Text in YAML 1.2, but truth values in YAML 1.1."""
 MOST_ROWS = 20_000
-"""Records of a first audit, which takes a few minutes on one core."""
+"""Records of a first audit: a few minutes on one core."""
 NO_COPIES: Mapping[str, Description] = MappingProxyType({})
 MOST_LEFT_OUT = 50
-"""Number of excluded columns with a description."""
+"""Most excluded columns with a description."""
 
 
 def draft(
@@ -136,11 +135,10 @@ def draft(
     clear: Collection[str] = (),
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the YAML of a scenario.
+    """YAML of a scenario.
 
     ``source`` and ``copies`` have names from ``source_for``; without copies, schemes make them.
-    ``clear`` are categorical columns that copies show as they are, ``renamed`` columns that they show
-    under another name.
+    Copies show ``clear`` categorical columns unchanged, and ``renamed`` ones under another name.
 
     Raises
     ------
@@ -167,7 +165,7 @@ def draft(
     noisy = (*chosen.numbers, *chosen.dates)
     few = not copies and found.varied_by * 2 <= MOST_ROWS
     records = min(found.rows, MOST_ROWS) if few else found.rows
-    # errors of few records vary: more noise keeps a safe table clear of the bound
+    # few records have varying errors, so a safe table needs more noise
     level = math.ceil(2.0 + 60.0 / math.sqrt(records))
     safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
     bare, reading = split_name(source)
@@ -200,7 +198,7 @@ def draft(
 
 
 def names_of(table: Description, kind: str | None = None) -> set[str]:
-    """Return the names of all columns, or of those of one kind."""
+    """Names of all columns, or of those of one kind."""
     return {column.name for column in table.columns if kind in (None, column.kind)}
 
 
@@ -211,14 +209,14 @@ def _key(found: Description, copies: Mapping[str, Description]) -> str | None:
 
 
 def source_named(data: str) -> str:
-    """Return a source name, with a slash after an unregistered folder."""
+    """Source name, with a slash after an unregistered folder."""
     named = is_file(data) or registry.has("source", data)
     folder = not named and any(path.is_dir() for path in located(data))
     return f"{data}/" if folder else data
 
 
 def source_for(source: str, scenario: Path) -> str:
-    """Return a source's name relative to the scenario's folder."""
+    """Source's name relative to the scenario's folder."""
     there = located(source)
     if not is_file(source) or Path(source).expanduser().is_absolute() or not there:
         return source
@@ -228,7 +226,7 @@ def source_for(source: str, scenario: Path) -> str:
 
 
 def text(value: str) -> str:
-    """Return a text in YAML, in double quotes if necessary.
+    """Text in YAML, in double quotes if necessary.
 
     Examples
     --------
@@ -272,7 +270,7 @@ BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.
 
 
 def template_names() -> list[str]:
-    """Return the names of all templates except the default."""
+    """Names of all templates except the default."""
     return sorted(
         item.name.removesuffix(".yaml")
         for item in _folder().iterdir()
@@ -281,7 +279,7 @@ def template_names() -> list[str]:
 
 
 def template(name: str | None = None) -> bytes:
-    """Return a template's YAML.
+    """Template's YAML.
 
     Raises
     ------
@@ -296,7 +294,7 @@ def template(name: str | None = None) -> bytes:
 
 
 def beside(name: str | None) -> dict[str, bytes]:
-    """Return a template's additional files by relative path."""
+    """Template's additional files by relative path."""
     return {
         path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())
     }

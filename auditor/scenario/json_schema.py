@@ -21,7 +21,7 @@ JSON = dict[str, Any]
 
 
 def scenario_schema() -> JSON:
-    """Return the JSON Schema (draft 2020-12) of a scenario, with all plugins."""
+    """JSON Schema (draft 2020-12) of a scenario, with all plugins."""
     definitions: JSON = {}
     root = _model(Document, "scenario", definitions)
     coalitions = _entries("coalition", COALITIONS, definitions)
@@ -70,7 +70,7 @@ def _model(model: type[BaseModel], name: str, definitions: JSON) -> JSON:
 
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""Names that pydantic leaves in schemas of fields with a validator of their own."""
+"""Names that pydantic leaves in schemas with a validator."""
 
 
 def _with_bounds(part: Any) -> Any:
@@ -86,20 +86,18 @@ def _with_bounds(part: Any) -> Any:
 
 
 def _list(item: JSON, optional: bool = False) -> JSON:
-    """Return the schema of a list or a single item; an optional list may be empty or null."""
     if optional:
         return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
     return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
 
 
 def _named(schema: JSON, name: str, shared: JSON | None = None, key: str = "name") -> JSON:
-    """Return the schema of ``{name: NAME, …}`` with a model's fields."""
     properties = {key: {"const": name}, **(shared or {}), **schema["properties"]}
     return schema | {"properties": properties, "required": [key, *schema.get("required", [])]}
 
 
 def _entries(kind: str, forms: Mapping[str, type[Form]], definitions: JSON) -> JSON:
-    """Return ``NAME``, ``{NAME: argument}`` or ``{name: NAME, …}`` of every form."""
+    """``NAME``, ``{NAME: argument}`` or ``{name: NAME, …}`` of every form."""
     bare: list[str] = []
     choices: list[JSON] = [{"enum": bare}]
     for name, form in forms.items():

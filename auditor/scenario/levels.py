@@ -14,12 +14,12 @@ from auditor.registry.parameters import FieldError, Whole, shown
 from auditor.scenario.problems import Form, FormError, Problems, plain
 
 MOST_COPIES = 10_000
-"""Limit against typing errors: a million copies would need terabytes for their covariance."""
+"""Limit against typing errors: the covariance of a million copies has terabytes."""
 
 RANGES = ("uniform", "log-uniform", "linear")
 DRAWN = ("uniform", "log-uniform")
 CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
-"""Other units of levels, and the noise at level 1 (``auditor.scenario.stated_levels``)."""
+"""Other units of levels, and the noise at level 1 (``stated_levels``)."""
 
 
 Count = Annotated[Whole, Field(ge=1, le=MOST_COPIES)]
@@ -92,11 +92,10 @@ class Range(Form):
         return self
 
     def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Return the levels in order of release.
+        """Levels in order of release.
 
-        Random levels depend only on seed and range, and on the replicate if ``each_replicate``.
-        Schemes with equal ranges get equal draws. A larger count extends the draws of a smaller
-        one.
+        Random levels depend only on seed and range, and on the replicate if ``each_replicate``. A
+        larger count extends the draws of a smaller one.
         """
         kind, (low, high), count = self.kind, self.ends, max(self.count, self.out_of)
         # the first replicate keeps the common draws
@@ -115,7 +114,7 @@ class Range(Form):
 
 @dataclass(frozen=True)
 class Levels:
-    """Levels of one use of a scheme: as stated, and their values if known before a run.
+    """Levels of a scheme, as stated, and their values.
 
     Levels by a guarantee have values once the data's bounds are known.
     """
@@ -135,16 +134,16 @@ class Levels:
 
     @property
     def each_replicate(self) -> bool:
-        """Whether every replicate draws levels anew, so figures are means over levels and noise."""
+        """Whether every replicate draws levels anew."""
         return isinstance(self.form, Range) and self.form.each_replicate
 
     def spec(self) -> Any:
-        """Return the levels in scenario form."""
+        """Levels in scenario form."""
         spelt = self.form.model_dump(by_alias=True, exclude_defaults=True)
         return spelt.get("levels", spelt)
 
     def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Return the levels in order of release, as ``Range.resolve``."""
+        """Levels in order of release, as ``Range.resolve``."""
         if isinstance(self.form, Range):
             return self.form.resolve(seed, replicate)
         if self.values is None:

@@ -35,19 +35,19 @@ FIELDS = (
     "budget",
     "expect",
 )
-"""Sections in order of documentation."""
+"""Sections in documented order."""
 
 
 @dataclass(frozen=True)
 class PluginUse:
-    """One use of a plugin: its name, a unique id and checked parameters."""
+    """One use of a plugin, with a unique id and checked parameters."""
 
     name: str
     id: str
     parameters: PluginParameters
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         return {
             "name": self.name,
             "id": self.id,
@@ -57,7 +57,7 @@ class PluginUse:
 
 @dataclass(frozen=True)
 class AttackUse(PluginUse):
-    """One use of an attack, on its own coalitions or, without any, on all."""
+    """One use of an attack, by default on all coalitions."""
 
     coalitions: tuple[Coalitions, ...] = ()
 
@@ -66,7 +66,7 @@ class AttackUse(PluginUse):
         return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         return super().spec() | (
             {"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {}
         )
@@ -76,9 +76,9 @@ class AttackUse(PluginUse):
 class SchemeUse(PluginUse):
     """One use of a scheme.
 
-    ``already_out`` copies (an integer), or their share (below 1, rounded down), are released before the
-    last request; ``seconds`` measures the last request. ``public_grid``: copies are on the grid of
-    copies for release (docs/release.md). ``per_unit``: all records of a unit have one noise.
+    ``already_out`` copies, or their share (below 1, rounded down), precede the last request, which
+    ``seconds`` measures. ``public_grid``: copies are on the grid of copies for release
+    (docs/release.md). ``per_unit``: all records of a unit have one noise.
     """
 
     levels: Levels | None = None
@@ -87,7 +87,7 @@ class SchemeUse(PluginUse):
     per_unit: bool = False
 
     def spec(self) -> dict[str, Any]:
-        """Return the use in scenario form, with defaults."""
+        """Use in scenario form, with defaults."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
         extra |= {"per-unit": True} if self.per_unit else {}
@@ -96,29 +96,21 @@ class SchemeUse(PluginUse):
 
 @dataclass(frozen=True)
 class Measure:
-    """An additional measure.
-
-    Attributes
-    ----------
-    name : str
-        A key of ``auditor.scenario.read_expectations.MEASURES``.
-    options : dict
-        Options of this measure.
-    """
+    """An additional measure, with a name from ``auditor.scenario.read_expectations.MEASURES``."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> Any:
-        """Return the measure in scenario form."""
+        """Measure in scenario form."""
         return {self.name: dict(self.options)} if self.options else self.name
 
 
 class UtilityUse(NamedTuple):
     """Utility of the copies.
 
-    ``target`` is a column to predict, or ``label`` for the source's class; None means no models.
-    ``test`` is the table of the held-out records.
+    ``target`` is a column to predict, ``label`` the source's class, None no models. ``test`` has
+    the held-out records.
     """
 
     target: str | None = None
@@ -127,12 +119,12 @@ class UtilityUse(NamedTuple):
     test: str = "original"
 
     def spec(self) -> dict[str, Any]:
-        """Return the section in scenario form, with defaults."""
+        """Section in scenario form, with defaults."""
         return {} if self.target is None else self._asdict() | {"models": list(self.models)}
 
 
 class ExpectationUse(NamedTuple):
-    """A statement to prove or refute; ``place`` is its index under ``expect``."""
+    """A statement to judge; ``place`` is its index under ``expect``."""
 
     name: str
     expectation: Any
@@ -149,10 +141,10 @@ class ExpectationUse(NamedTuple):
         return self.expectation.needs_pooling and covered
 
     def spec(self) -> dict[str, Any]:
-        """Return the expectation in scenario form, with defaults."""
+        """Expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
         if self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ())):
-            given.add("metric")  # the name says it
+            given.add("metric")
         parameters = self.expectation.parameters
         defaults = parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
         more = {key: value for key, value in defaults.items() if key not in given}
@@ -163,9 +155,8 @@ class ExpectationUse(NamedTuple):
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
-    ``budget`` is work in nominal seconds; ``left_out`` says what it left out.
-    ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
-    positions.
+    ``budget`` is work in nominal seconds; ``left_out`` lists its omissions. ``document`` has plain
+    values before defaults, for sweeps. ``places`` maps fields to file positions.
     """
 
     title: str
@@ -189,7 +180,7 @@ class Scenario:
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
-        """Return the scenario with every default; it reads back equal."""
+        """Scenario with every default; it reads back equal."""
         return {
             "schema": SCENARIO_VERSION,
             "title": self.title,
@@ -209,34 +200,31 @@ class Scenario:
         }
 
     def sweep_points(self) -> list[dict[str, Any]]:
-        """Return every combination of swept values as path → value.
-
-        Without a sweep, the list has one empty point.
-        """
+        """Combinations of swept values as path → value, one empty without a sweep."""
         return [
             dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())
         ]
 
     def replicates_of(self, use: SchemeUse) -> int:
-        """Return a scheme's number of audits: 1 for copies from files.
+        """Scheme's number of audits: 1 for copies from files.
 
-        Repeated counts of identical files would narrow every interval.
+        Repeats of identical files would narrow intervals.
         """
         return self.replicates if registry.get("scheme", use.name).makes_copies else 1
 
     def measure(self, name: str) -> Measure | None:
-        """Return the measure with a name, or None."""
+        """Measure with a name, or None."""
         return next((measure for measure in self.measures if measure.name == name), None)
 
     @property
     def grouped_by(self) -> list[str]:
-        """Columns whose groups of records an expectation is about."""
+        """Columns that an expectation groups records by."""
         asked = [use.expectation.grouped_by for use in self.expect]
         return list(dict.fromkeys(column for column in asked if column is not None))
 
     @property
     def asks_closeness(self) -> bool:
-        """Whether close guesses and median errors are measured."""
+        """Whether close guesses and median errors are needed."""
         return self.measure("closeness") is not None or any(
             use.expectation.needs_closeness for use in self.expect
         )

@@ -1,4 +1,4 @@
-"""Errors of a scenario with their fields, and models of its sections."""
+"""Errors of a scenario by field, and models of its sections."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 class Form(PluginParameters):
     """Base of the models of sections and of named entries.
 
-    ``alone`` is the field that an entry's bare value states, as in ``{known-records: 10}``.
+    ``alone`` is the field of a bare value, as in ``{known-records: 10}``.
     """
 
     alone: ClassVar[str] = ""
 
     @classmethod
     def spelt_out(cls, argument: Any) -> Any:
-        """Return an entry's argument as a mapping of fields."""
+        """Entry's argument as a mapping of fields."""
         if argument is None:
             return {}
         return argument if isinstance(argument, dict) or not cls.alone else {cls.alone: argument}
@@ -84,7 +84,7 @@ def split(item: Any) -> tuple[Any, Any]:
 
 
 def read_entry(item: Any, forms: Mapping[str, type[Form]], what: str) -> tuple[str, Any]:
-    """Return an entry's name and its validated form.
+    """Entry's name and its validated form.
 
     Raises
     ------
@@ -128,17 +128,14 @@ class Problems:
         return None
 
     def each(self, path: Path, parse: Callable[[Any], T], value: Any) -> list[T | None]:
-        """Return every item of a list by ``parse``; None for invalid items."""
+        """Every item of a list by ``parse``; None for invalid items."""
         return [
             self.attempt((*path, place), parse, item)
             for place, item in enumerate(self.sequence(path, value))
         ]
 
     def sequence(self, path: Path, value: Any, optional: bool = False) -> list[Any]:
-        """Return a list; a single item becomes a list.
-
-        Emptiness is an error unless the list is ``optional``, which may be null, too.
-        """
+        """A list; a single item becomes one. Empty only if ``optional``, and then also null."""
         if optional and value is None:
             return []
         if isinstance(value, (str, dict)):
@@ -151,7 +148,7 @@ class Problems:
         return list(value)
 
     def unique(self, path: Path, names: Iterable[str | None], what: str) -> None:
-        """Report repeated names; None is an unreadable name."""
+        """Report repeated names; None is unreadable."""
         seen: set[str] = set()
         remedy = "; give one of them an id of its own" if what in ("scheme", "attack") else ""
         for place, name in enumerate(names):
@@ -165,7 +162,7 @@ class Problems:
     ) -> M | None:
         """Return the validated model, or report all errors.
 
-        ``beside`` has names of fields that are read elsewhere, for suggestions of spelling.
+        ``beside`` has fields that are read elsewhere, to suggest spellings.
         """
         if not path and not isinstance(value, dict):  # a document may be a table
             self.add(path, f"must be a mapping; got {kind_of(value)}")

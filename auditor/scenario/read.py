@@ -56,7 +56,7 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 def read_scenario(
     source: Source, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None
 ) -> Scenario:
-    """Return the checked scenario of a YAML file, a shipped name, a mapping or a Scenario.
+    """Checked scenario of a YAML file, a shipped name, a mapping or a Scenario.
 
     ``overrides`` are changes before any check, as ``("data.rows", 1000)``.
 
@@ -94,7 +94,7 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
 
 
 def rebuild(document: dict[str, Any], base: FilePath | None, name: str) -> Scenario:
-    """Return a scenario from a checked document, as a worker receives it.
+    """Scenario from a checked document, as a worker receives it.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _checked(value: Any, base: FilePath | None, name: str, places: Places) -> Sc
 
 
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
-    """Return the path of a scenario file, or of a shipped scenario.
+    """Path of a scenario file, or of a shipped scenario.
 
     Raises
     ------
@@ -136,20 +136,20 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
 
 
 LOOKED_AT = 2**20
-"""Bytes of the file's start to read; scenarios are smaller."""
+"""Bytes at the start of a file, larger than scenarios."""
 
 _NAMES = "|".join(FIELDS)
 _FIELD = re.compile(
     rf"""^[\s{{,]*["']?({_NAMES})["']?\s*:(?!\S)|\A\s*{{.*["']({_NAMES})["']\s*:""",
     re.MULTILINE | re.DOTALL,
 )
-"""A scenario field at the start of a line; JSON may be on one line."""
+"""A scenario field at the start of a line, or anywhere in a line of JSON."""
 
 
 def check_no_table(path: FilePath) -> None:
-    """Refuse a table or any other file without scenario fields, with advice.
+    """Refuse a file without scenario fields, with advice.
 
-    The message quotes nothing. Unreadable files and other encodings pass; the reader reports them.
+    The message quotes nothing. The reader reports unreadable files and other encodings.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
         if why := _refused(path):
             problems.add(("sweep", path), why, key=True)
             continue
-        # 1 and 1.0 are equal, and repeated points would look like replicates
+        # 1 and 1.0 are equal, and would look like replicates
         texts = [repr(float(v) if type(v) is int and abs(v) < 2**53 else v) for v in values]
         for number, text in enumerate(texts):
             if text in texts[:number]:
@@ -209,7 +209,6 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
 
 
 def _refused(path: str) -> str:
-    """Return why a path cannot be swept; empty if it can."""
     try:
         head = (*parse_path(path), "")[0]
     except AuditorError as error:
@@ -259,7 +258,7 @@ def _several(value: Any) -> Any:
 
 
 class Document(Form):
-    """A scenario's sections; sections without a type here are read elsewhere."""
+    """A scenario's sections; those without a type are read elsewhere."""
 
     schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
         1, alias="schema", description="version of this format"
@@ -289,8 +288,8 @@ def assemble(
 ) -> Scenario:
     """Return the scenario of plain values and report every error.
 
-    A scenario with errors must not be run. ``base`` is the first folder for paths of data. ``name`` is
-    the default title.
+    A scenario with errors must not be run. ``base`` is the first folder for data, ``name`` the
+    default title.
     """
     form = problems.model((), value, Document)
     fields: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
@@ -301,7 +300,7 @@ def assemble(
     data = read_data(fields["data"], problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
     if any(use.levels is not None and use.levels.currency is not None for use in schemes):
-        # most scenarios do not need its imports
+        # rarely needed, with many imports
         from auditor.scenario.stated_levels import with_stated_levels
 
         schemes = with_stated_levels(schemes, data, problems)
@@ -353,10 +352,9 @@ def assemble(
 def with_shared_key(
     data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
 ) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
-    """Return data without the key column, and schemes joined by it.
+    """Data without the key column, and schemes joined by it.
 
-    A key of the data joins all copies from files. Otherwise only schemes that name a key are
-    joined.
+    A key of the data joins all copies from files, a scheme's own key its copies.
     """
     joining = {
         use.id: use.parameters
@@ -405,7 +403,7 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
             if new:
                 first = Problem(format_path(new[0][0]), new[0][1])
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
-        for place, other in before.items():  # else points would have wrong labels
+        for place, other in before.items():
             if any(place[: len(new_place)] == new_place for new_place in places):
                 why = (
                     f"would overwrite what {other} has set: put it first, or leave one of them out"
@@ -416,7 +414,7 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
-    """Return the scenario at one sweep point.
+    """Scenario at one sweep point.
 
     Raises
     ------

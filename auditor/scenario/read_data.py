@@ -49,8 +49,6 @@ _COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
 
 
 def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
-    """Validate by a function whose messages are complete; null is empty."""
-
     def parsed(value: Any) -> Any:
         try:
             return parse({} if value is None else value)
@@ -65,7 +63,7 @@ def _mapping_of(items: dict[str, Any]) -> Schema:
 
 
 def parse_hierarchies(hierarchies: Any) -> Any:
-    """Return hierarchies by column: nested mappings with lists of values.
+    """Hierarchies by column: nested mappings with lists of values.
 
     Raises
     ------
@@ -108,7 +106,7 @@ def _check_node(at: Path, part: Any, seen: dict[Any, Path], inner: bool = True) 
 
 
 def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
-    """Return [low, high] by column.
+    """[low, high] by column.
 
     Raises
     ------

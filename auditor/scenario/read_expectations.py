@@ -40,7 +40,7 @@ class Audited(NamedTuple):
         utility: UtilityUse | None,
         sweep: dict[str, list[Any]],
     ) -> Audited:
-        """Return the valid values of a scenario's filters."""
+        """Valid values of a scenario's filters."""
         swept = [parse_path(path) for path in sweep]
         moved = {path[0] for path in swept if len(path) <= 2 or path[-1] in ("id", "name")}
         names: dict[str, list[str] | None] = {}
@@ -178,7 +178,7 @@ class _Within(_Tolerance):
 
     @classmethod
     def spelt_out(cls, argument: Any) -> Any:
-        """Return a list of tolerances, each a mapping, if there are several."""
+        """List of tolerances, each a mapping, if there are several."""
         found = (
             {"tolerances": argument} if isinstance(argument, list) else super().spelt_out(argument)
         )

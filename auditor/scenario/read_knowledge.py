@@ -151,7 +151,7 @@ class _Model(Form):
 
 
 def predictors_of(node: _Split | _Leaf | None) -> dict[str, None]:
-    """Return the attributes of a tree's splits, in order of first use."""
+    """Attributes of a tree's splits, in order of first use."""
     if not isinstance(node, _Split):
         return {}
     return {node.split: None} | predictors_of(node.below) | predictors_of(node.above)

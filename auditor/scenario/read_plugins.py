@@ -66,7 +66,7 @@ def parse_coalitions(value: Any) -> Coalitions:
 
 
 EVERY = "all"
-"""Name for all applicable attacks."""
+"""Name of all applicable attacks."""
 DECIDING = ("singles", "prefixes", "all")
 """Deciding coalitions: each recipient, growing prefixes, and all copies."""
 
@@ -119,10 +119,6 @@ def read_schemes(fields: dict[str, Any], problems: Problems) -> tuple[SchemeUse,
 
 
 def _of_categories(use: Any, data: Any) -> Any:
-    """Return `published` as `published-categories` if the data are categories.
-
-    The entry must not state added noise.
-    """
     named = (
         isinstance(use, Mapping) and use.get("name") == "published" and isinstance(data, Mapping)
     )
@@ -143,18 +139,18 @@ def _adds_noise(law: Any) -> bool:
 def every_attack(
     schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool
 ) -> list[dict[str, Any]]:
-    """Return an entry of ``attacks`` for every applicable attack.
+    """Entry of ``attacks`` for every applicable attack.
 
-    It can use some of the knowledge against some of the schemes. Row attacks get only the deciding
-    coalitions. With ``categories``, categorical attacks also apply to copies with added noise, unless
-    serial.
+    It can use some knowledge against some scheme. Row attacks get only the deciding coalitions.
+    With
+    ``categories``, categorical attacks also apply to copies with added noise, unless serial.
     """
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):
         with contained():
             cls: type[Attack] = registry.get("attack", name)
             if not (categories or cls.families & families or cls.form is not Attack.form):
-                continue  # saves the slow construction of parameters
+                continue  # saves slow construction
             attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
             if binned or any(applies(attack, f, k) for f in families for k in knowledge):
@@ -166,7 +162,7 @@ def every_attack(
 
 
 def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -> str:
-    """Explain why `all` finds no attack, and name useful knowledge."""
+    """Explanation why `all` finds no attack, with useful knowledge."""
     families = {registry.get("scheme", use.name).family for use in schemes}
     attacks: list[type[Attack]] = [
         registry.get("attack", name) for name in registry.names("attack")
@@ -182,7 +178,7 @@ def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -
 
 
 def untried(scenario: Scenario) -> list[str]:
-    """Return applicable attacks outside a scenario that has attacks."""
+    """Applicable attacks outside a scenario that has attacks."""
     every = every_attack(
         scenario.schemes,
         scenario.knowledge,
@@ -193,7 +189,7 @@ def untried(scenario: Scenario) -> list[str]:
 
 
 def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
-    """Whether an attack can use knowledge against a family of schemes."""
+    """Whether an attack can use knowledge against a family."""
     try:
         attack.check(family, knowledge)
     except NotApplicable:
@@ -223,7 +219,7 @@ def read_coalitions(path: Path, value: Any, problems: Problems) -> tuple[Coaliti
 
 
 def id_of(item: Any) -> str | None:
-    """Return the id of a plugin use, even of an invalid one."""
+    """Id of a use, even of an invalid one."""
     name = item.get("id", item.get("name")) if isinstance(item, dict) else item
     return name if isinstance(name, str) else None
 
@@ -236,10 +232,6 @@ def _use(
     problems: Problems,
     defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
 ) -> tuple[Any, F | None, Any]:
-    """Return a plugin, its use's fields and its parameters; None for invalid ones.
-
-    ``defaults`` returns further parameters of a plugin.
-    """
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
         wanted = "a name, or a mapping with `name` and parameters"
@@ -298,13 +290,13 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
-    # stated levels are resolved and checked later with the data
+    # stated levels are checked with the data
     if levels is None or levels.currency is not None:
         return
     ends = levels.form.ends if isinstance(levels.form, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
-        # the wrong level is the last one of the shortest prefix with this message
+        # the last level of the shortest prefix with this message is wrong
         culprit = next(
             (k for k in range(len(ends)) if _refusal(scheme, ends[: k + 1]) == message), None
         )

@@ -2,12 +2,15 @@
 
 | levels | stated quantity | noise at level 1 | level |
 | --- | --- | --- | --- |
-| ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2 N²/ε²`` |
-| ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²`` |
-| ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0 = I`` | ``2 b²``, or ``b²`` |
+| ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2
+N²/ε²`` |
+| ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²``
+|
+| ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0
+= I`` | ``2 b²``, or ``b²`` |
 
 ``Δ`` is the largest change of one record, from ``data: bounds:``. Noise does not depend on the
-table, so levels disclose nothing and the guarantee needs only the law.
+table, so levels disclose nothing.
 """
 
 from __future__ import annotations
@@ -66,14 +69,14 @@ def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Proble
 
 
 def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
-    """Return the noise multiple of one copy for a scale, an ε or a μ.
+    """Noise multiple of one copy for a scale, an ε or a μ.
 
     Raises
     ------
     AuditorError
         No noise of this law attains it, or a required statement is missing.
     """
-    if not isinstance(scheme, AdditiveScheme):  # `noise` of rotations is another parameter
+    if not isinstance(scheme, AdditiveScheme):  # rotations have another parameter `noise`
         raise AuditorError(f"{scheme.name} adds no noise whose size could be stated so")
     if currency == "scale":
         level = _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
@@ -97,9 +100,9 @@ def sized_by_bounds(
     stated: Sequence[float],
     bounds: Bounds,
 ) -> tuple[list[float], dict[str, Any]]:
-    """Return levels and parameters for an ε or μ of each copy.
+    """Levels and parameters for an ε or μ of each copy.
 
-    The noise is stated explicitly, so it does not depend on the table.
+    The noise does not depend on the table.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def _level_of_guarantee(
     if math.isinf(most.value):
         raise AuditorError(f"no noise of this law keeps any: {metric} is {most.note}")
 
-    # finite, because μ of Skellam noise is not computed at the lowest levels
+    # μ of Skellam noise is not computed at the lowest levels
     def kept(log_level: float) -> float:
         return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
 

@@ -1,8 +1,7 @@
 """Scenario files in YAML 1.2, with the position of every value.
 
-PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
-keeps the last of two equal keys and expands alias bombs. So its tree of nodes is read here, within
-limits. `auditor.registry.parameters` defines the notation of places.
+PyYAML alone reads YAML 1.1, keeps the last of two equal keys and expands alias bombs. So its nodes
+are read here, within limits.
 
 =====================  ==================================================
 written                read as (YAML 1.2.2, section 10.3.2)
@@ -48,13 +47,13 @@ Position = tuple[int, int]
 MAX_DIGITS = 1000
 """Above any count or seed, below Python's limit of 4300 digits."""
 MAX_BYTES = 1_000_000
-"""The largest scenario with all grids written out has about 10,000."""
+"""A hundred times the largest scenario with all grids written out."""
 MAX_NODES = 100_000
-"""Nodes with aliases expanded: 100 times the largest scenario."""
+"""Nodes with aliases expanded."""
 CHARACTERS_PER_NODE = 64
-"""Long text counts as several nodes, so that aliases of it are limited as well."""
+"""Long text counts as several nodes, also by alias."""
 MAX_PROBLEMS = 99
-"""A file with so many errors is no scenario. Messages have at most 100 lines."""
+"""Messages have at most 100 lines."""
 MAX_EXCERPT = 100
 """Characters of the document in a message."""
 
@@ -79,9 +78,8 @@ _TYPES: dict[str, type] = {f"{CORE}{kind.__name__}": kind for kind in (str, int,
     f"{CORE}null": type(None)
 }
 
-# Controls, surrogates, inner byte order marks and non-characters are forbidden in YAML. NEL and the
-# Unicode separators are line breaks only in YAML 1.1, so parser and editor would count lines
-# differently.
+# Forbidden in YAML: controls, surrogates, inner byte order marks and non-characters. NEL and the
+# Unicode separators break lines only in YAML 1.1: parser and editor would count differently.
 _FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 
@@ -93,14 +91,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def _resolved(text: str, tag: str) -> Any:
-    """Return a scalar's value by the core schema; ``tag`` may demand a kind.
-
-    Raises
-    ------
-    ValueError
-        An integer has more than `MAX_DIGITS` digits, a decimal exceeds the range of a double, or
-        the value is of another kind.
-    """
+    """Scalar's value by the core schema; ``tag`` may demand a kind."""
     wanted = _TYPES.get(tag)
     if wanted is str:
         return text
@@ -121,7 +112,7 @@ def _resolved(text: str, tag: str) -> Any:
 
 @dataclass(frozen=True)
 class Document:
-    """A document's plain value with the position of each part."""
+    """A document's plain value with positions."""
 
     value: Value
     file: str | None
@@ -129,10 +120,9 @@ class Document:
     """Positions of key and value by path."""
 
     def position(self, path: Path, key: bool = False) -> Position:
-        """Return line and column of a value or its nearest parent.
+        """Line and column of a value or its nearest parent; ``key``: of the key.
 
         The path has keys, and numbers, ids or names of items. An alias has its anchor's position.
-        With ``key``, it is the position of the key.
         """
         here: Any = self.value
         place: Path = ()
@@ -235,8 +225,6 @@ def _position_in(text: str, at: int) -> Position:
 
 
 class _Reader:
-    """Values of one document from PyYAML's nodes."""
-
     def __init__(self, text: str, file: str | None) -> None:
         self.text, self.file, self.weight = text, file, 0
         self.problems: dict[tuple[Position, str], Problem] = {}
@@ -255,7 +243,7 @@ class _Reader:
         return Document(value, self.file, self.places)
 
     def root(self) -> Any:
-        """Return the node of the only document, None if empty; syntax errors are reported.
+        """Root node of the only document, None if empty; report syntax errors.
 
         PyYAML's composer recurses in C, so depth is checked before.
         """
@@ -279,7 +267,7 @@ class _Reader:
             message = _syntax_message(error, self.text)
             self.stop((mark.line + 1, mark.column + 1) if mark else at, message)
         except (yaml.YAMLError, ValueError, OverflowError):
-            # PyYAML passes escapes and directives unchecked to chr(), int() or a codec
+            # PyYAML passes these unchecked to chr(), int() or a codec
             self.stop(at, "not valid YAML: a malformed escape or directive")
 
     def problem(self, at: Position, message: str, path: Path) -> Problem:
@@ -386,8 +374,7 @@ LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", 
 class Places:
     """Positions of a scenario's fields, for messages.
 
-    ``changed`` are fields set from outside. ``swept`` has swept fields, each with the path of its value
-    under ``sweep``.
+    ``changed`` fields are set from outside. ``swept`` has paths of values under ``sweep``.
     """
 
     document: Document | None = field(default=None, repr=False)
@@ -395,7 +382,7 @@ class Places:
     swept: tuple[tuple[Path, Path], ...] = ()
 
     def problem(self, path: Path, message: str, key: bool = False) -> Problem:
-        """Return an error with its position; ``key`` selects the key's."""
+        """Error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
                 return self._at(
@@ -413,13 +400,13 @@ class Places:
         return Problem(format_path(path), message, self.document.file, line, column)
 
     def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
-        """Return unique errors in file order."""
+        """Unique errors in file order."""
         problems = dict.fromkeys(self.problem(*item) for item in found)
         return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
 
 
 def _as_written(value: Any, path: Path) -> Path:
-    """Return a path in a file that may have single items for lists."""
+    """Path in a file that may have single items for lists."""
     lone = (
         isinstance(value, dict)
         and len(path) > 1
@@ -430,7 +417,7 @@ def _as_written(value: Any, path: Path) -> Path:
 
 
 def spelt_out(value: Any) -> Any:
-    """Return a document without short forms, so that nested fields can be set."""
+    """Document without short forms, so that nested fields can be set."""
     if not isinstance(value, dict):
         return value
     long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
@@ -439,7 +426,7 @@ def spelt_out(value: Any) -> Any:
 
 
 def put(value: Any, changes: Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
-    """Return a document with changes applied, and the numbered paths.
+    """Document with changes applied, and the numbered paths.
 
     Raises
     ------

@@ -108,7 +108,6 @@ class _AttackContract(Contract):
         self.require(check, not unknown, f"names of {sorted(KINDS)} in `knowledge`", unknown)
 
     def _check_state(self, case: Case, knowledge: Knowledge) -> bool:
-        """Try all coalitions; return whether any was answered."""
         first = self._form()
         found = [self._answer(case, first, knowledge, coalition) for coalition in COALITIONS]
         if all(answer is None for answer in found):

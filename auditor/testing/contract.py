@@ -66,19 +66,19 @@ class Contract:
 
     @contextmanager
     def no_other_error(self, check: str) -> Iterator[None]:
-        """Report any exception of the plugin as a broken contract."""
+        """Report any exception as a broken contract."""
         try:
             yield
         except ContractError:
             raise
         except (Exception, SystemExit) as error:
-            # numpy's refusal to write to a read-only array
+            # numpy's message on a read-only array
             wrote = isinstance(error, ValueError) and "read-only" in str(error)
             said = f"expected no error, found {type(error).__name__}: {error}"
             raise ContractError(self.cls, READS_ONLY if wrote else check, said) from error
 
     def make(self) -> Any:
-        """Return a new plugin.
+        """A new plugin.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Contract:
             raise ContractError(self.cls, "can be made", said) from error
 
     def check_description(self) -> None:
-        """Check a plugin's description and that its parameters are data."""
+        """Check a plugin's description and parameters."""
         cls = self.cls
         name = getattr(cls, "name", None)
         self.require(
@@ -157,7 +157,7 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """Return a SHA-256 over arrays, to detect writes."""
+    """SHA-256 over arrays, to detect writes."""
     found = hashlib.sha256()
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

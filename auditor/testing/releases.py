@@ -40,11 +40,11 @@ from auditor.testing.contract import SEED
 
 NAMES = ("a", "b", "c")
 TABLE_SEED = 20_120_629
-"""Different from the schemes' seed, whose noise could otherwise equal the table's numbers."""
+"""Not the schemes' seed, whose noise could equal the table."""
 
 
 def people(rows: int, own: float) -> Array:
-    """Return correlated attributes, shape (rows, 3), mean 100, std about 10.
+    """Correlated attributes, shape (rows, 3), mean 100, std about 10.
 
     ``own`` is the relative size of each attribute's independent part.
     """
@@ -53,14 +53,14 @@ def people(rows: int, own: float) -> Array:
 
 
 def as_numbers(values: Array) -> Table:
-    """Return an audit's table, with one record or constants allowed."""
+    """Audit's table, with one record or constants allowed."""
     values = np.ascontiguousarray(values)
     values.flags.writeable = False
     return Table(NAMES[: values.shape[1]], values)
 
 
 def answers(rows: int, values: int = 3) -> Series:
-    """Return one column of categories with unequal frequencies."""
+    """A column of categories with unequal frequencies."""
     chosen = np.random.default_rng(TABLE_SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
     return pd.Series([f"v{place}" for place in chosen], name="a").astype(
         pd.CategoricalDtype(["v0", "v1", "v2"])
@@ -68,9 +68,9 @@ def answers(rows: int, values: int = 3) -> Series:
 
 
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
-    """Return a scheme per family that makes copies, for each trial.
+    """One scheme per family that makes copies.
 
-    Built-in schemes that state their noise have priority, then names in order.
+    First built-in schemes that state their noise, then names in order.
     """
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
@@ -88,18 +88,18 @@ def schemes_of(families: Sequence[str]) -> list[Scheme]:
 
 
 def levels_of(scheme: Scheme) -> tuple[float, ...]:
-    """Return a scheme's default levels, or three trial levels."""
+    """Scheme's default levels, or three trial levels."""
     return scheme.default_levels() or scheme.trial_levels
 
 
 ROWS = 200
 OWN = 0.05
-"""Strongly correlated attributes, as filtering attacks need."""
+"""Strong correlation, for filtering attacks."""
 EVERYBODY: Coalition = (1, 2, 3)
 
 
 def states(rows: int) -> list[Knowledge]:
-    """Return every state of knowledge that this number of records allows."""
+    """Every state of knowledge that this number of records allows."""
     half, most = rows // 2, max(2, rows - rows // 4)
     model = PublishedModel(most, target="b", on=("a",), known=True)
     always: list[Knowledge] = [
@@ -119,14 +119,14 @@ def states(rows: int) -> list[Knowledge]:
 
 @dataclass(frozen=True)
 class Case(ABC):
-    """One release by one scheme, with its possible adversaries."""
+    """One release with its possible adversaries."""
 
     scheme: Scheme
     what: str
 
     @abstractmethod
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
-        """Return the attack's checked estimate, as in an audit."""
+        """Attack's checked estimate, as in an audit."""
 
     @abstractmethod
     def shown(self) -> Iterator[Array]:
@@ -134,13 +134,10 @@ class Case(ABC):
 
     @abstractmethod
     def states(self) -> list[Knowledge]:
-        """Return possible states of knowledge."""
+        """Possible states of knowledge."""
 
     def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Return estimates of some records, from one pass and record by record.
-
-        The result is None for an attack that is not fitted to rows.
-        """
+        """Estimates of some records, from one pass and record by record, or None."""
         return None
 
     def refuse(self, attack: Attack) -> None:
@@ -157,7 +154,7 @@ class Numbers(Case):
     copies: tuple[Array, ...] = field(repr=False)
 
     def held(self, coalition: Coalition) -> Held:
-        """Return a coalition's copies and their law."""
+        """Coalition's copies and their law."""
         levels = levels_of(self.scheme)
         law = self.scheme.law(levels, self.moments)
         return Held(
@@ -171,7 +168,7 @@ class Numbers(Case):
         )
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
-        """Return estimates of all records, shape (n, N)."""
+        """Estimates of all records, shape (n, N)."""
         values = rebuilt(attack, self.held(coalition), knowledge, SEED)[0]
         return checked(values, (self.table.rows, self.table.width))
 
@@ -189,11 +186,11 @@ class Numbers(Case):
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:
-        """Yield the table, its moments and its copies."""
+        """Yield table, moments and copies."""
         yield from (self.table.values, self.moments.mean, self.moments.covariance, *self.copies)
 
     def states(self) -> list[Knowledge]:
-        """Return the states of knowledge that the table allows."""
+        """States of knowledge that the table allows."""
         return [state for state in states(self.table.rows) if _can_give(state, self.table)]
 
     def refuse(self, attack: Attack) -> None:
@@ -218,7 +215,7 @@ class Categories(Case):
     copies: tuple[Microdata, ...] = field(repr=False)
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
-        """Return the posterior, shape (n, s)."""
+        """Posterior, shape (n, s)."""
         assert isinstance(self.scheme, UniformScheme)
         held = [self.copies[copy - 1] for copy in coalition]
         levels = [levels_of(self.scheme)[copy - 1] for copy in coalition]
@@ -233,7 +230,7 @@ class Categories(Case):
             yield column.cat.codes.to_numpy()
 
     def states(self) -> list[Knowledge]:
-        """Return the states of knowledge on categories."""
+        """States of knowledge on categories."""
         rows = len(self.original)
         return [
             PublishedRules(((str(self.original.name),),)),

@@ -27,8 +27,8 @@ from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
 from auditor.testing.releases import answers, as_numbers, levels_of, people
 
 ROWS = 20_000
-"""Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100
-tests."""
+"""Detects a standard deviation off by 3 %, or a correlation by 0.05, in about 100 tests at ``LEVEL``.
+"""
 ROWS_WITHOUT_LAW = 400
 ROWS_OF_CATEGORIES = 100_000
 """Detects a retention probability off by 0.01 at ``LEVEL``."""
@@ -102,8 +102,7 @@ class _SchemeContract(Contract):
         super().require(check, holds, expected, f"{found}{where}")
 
     def require_law(self, check: str, tests: Sequence[Any]) -> None:
-        """Require all tests of the law, by Bonferroni."""
-        for test in tests:  # moments first: a variance explains more than its distribution
+        for test in tests:  # moments first: they explain more
             self.require(
                 check,
                 test.p * len(tests) > LEVEL,
@@ -144,7 +143,6 @@ class _CategoriesContract(_SchemeContract):
             self.require_law("follows its law", list(scores))
 
     def _check_frequencies(self, given: Array, columns: Sequence[Any]) -> None:
-        """Test outcomes of value and copies by χ²; one degree less per value."""
         shape, original = (VALUES,) * len(columns), columns[0]
         inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in columns)
         codes = f"codes from 0 to {VALUES - 1}, one a record"
@@ -216,7 +214,6 @@ class _NumbersContract(_SchemeContract):
         self.require("finite", all(np.isfinite(x).all() for x in columns), "finite numbers")
 
     def _check_blocks(self) -> None:
-        """Draw two blocks in both orders, and equal rows in two blocks."""
         x, found = self.table.values[:100], []
         for order in ((0, 1), (1, 0)):
             sampler = self.make().sampler(self.levels, self.moments, self.key(SEED))
@@ -275,7 +272,6 @@ class _NumbersContract(_SchemeContract):
         self._check_nested(out)
 
     def _check_nested(self, copies: Sequence[Array]) -> None:
-        """Check that of two nested copies one is sufficient for the other."""
         if not getattr(self.cls, "nested", False):
             return
         pairs = list(combinations(range(1, len(copies) + 1), 2))
@@ -286,6 +282,5 @@ class _NumbersContract(_SchemeContract):
 
 
 def _unwritten(copy: Array) -> Array:
-    """Fill a copy with set bits (NaN for doubles), to detect unwritten cells."""
     copy.view(np.uint8)[...] = 255
     return copy

@@ -18,7 +18,7 @@ FURTHEST = 2.7
 """Bound on ``√n`` times an empirical distribution's distance; exceeded with probability ``2
 e^{−2·2.7²}`` ≈ 1e-6."""
 MOST_DEVIATIONS = 5.0
-"""Bound on a null correlation, in standard deviations of 1/√n."""
+"""Bound on a null correlation, in units of 1/√n."""
 
 
 def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None) -> None:
@@ -117,7 +117,7 @@ class _SourceContract(Contract):
             self._require_independent("attributes", float(apart))
         for name, (shape, column) in columns.items():
             x, share = np.sort(column), np.arange(n + 1) / n
-            # allows for the sample mean and deviation, which matter in a steep law
+            # for the sample mean and deviation in a steep law
             reach = MOST_DEVIATIONS * (1.0 + np.abs(x)) / np.sqrt(n)
             above, below = share[1:] - shape.cdf(x + reach), shape.cdf(x - reach) - share[:-1]
             off = float(np.sqrt(n) * np.maximum(above, below).max())

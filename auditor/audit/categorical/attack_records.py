@@ -7,8 +7,8 @@ outcome o of all copies with n_o records, ``c(x)`` of them with the value x, and
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
 has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It
-is averaged over records of outcomes with at least two. The computed gap is the distance of the
-posteriors over these records. The largest over possible outcomes is the paper's plot.
+is averaged over records of outcomes with at least two. The computed gap is the posteriors' distance
+over these records. The largest over possible outcomes is the paper's plot.
 """
 
 from __future__ import annotations
@@ -47,18 +47,17 @@ from auditor.schemes.replacement.law import UniformLaw
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
 MOST_IN_ORDER = 2**16
-"""Most records of a release that is drawn again for attacks on neighbouring records."""
+"""Most records of a release that is redrawn for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
-"""Most outcomes for the largest gap over all possible outcomes; else it is over the outcomes met."""
+"""Most outcomes for the largest gap over all; else it is over those met."""
 MOST_COUNTED, AT_ONCE = 2**22, 4096
-"""First records of a table that are counted for gaps; outcomes compared at a time."""
+"""First records that are counted for gaps; outcomes compared at a time."""
 
 ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
 FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
 """Reasons for a figure without an interval."""
 
 Forms = Mapping[str, Expected]
-"""Closed forms by measure."""
 
 
 def attack_records(
@@ -67,7 +66,7 @@ def attack_records(
     sums: Mapping[Coalition, Sums],
     coalitions: Sequence[Coalition],
 ) -> Iterator[Measurement]:
-    """Yield the records of some coalitions under one attack with one state of knowledge."""
+    """Yield the records of some coalitions under one attack."""
     release, knowledge, data = attacker.release, attacker.knowledge, attacker.release.data
     context, by_outcome = release.context.under(*attacker.name), not fitted.serial
     by_outcome = by_outcome and fitted.hidden is None
@@ -108,7 +107,7 @@ def attack_records(
                     "belief_gap", one, gap.measured, gap_bar, gap.computed, unknown=why
                 )
             yield context.figure("largest_belief_gap", one, gap.largest, theory=gap.largest)
-        # closed forms have no error bar of the gain
+        # closed forms lack one
         bars = groups[one] if forms else bars
         yield gain_record(context, one, sums, closed, bars, why)
     _, frame = next(iter(fitted.fits.values()))
@@ -153,7 +152,7 @@ def cell_records(
     parts: Mapping[str, Array] | None = None,
     unknown: str = ONE_RELEASE,
 ) -> Iterator[Measurement]:
-    """Yield the records of every mean, and of the growth of belief.
+    """Yield the records of every measure.
 
     Parameters
     ----------
@@ -164,7 +163,7 @@ def cell_records(
     odds : ndarray of shape (s,) or None
         Factor on the odds of a value that all copies show, for the table's prior.
     parts : dict of str to ndarray, optional
-        Of several attributes, the shares of each one's values.
+        Shares of the values of several attributes.
     unknown : str
         Reason for figures without an error bar.
     """
@@ -254,7 +253,7 @@ def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list
 def belief_gap(
     x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inference, alone: Inference
 ) -> Gap:
-    """Gap.
+    """Gap between beliefs with all copies and with the best one.
 
     Parameters
     ----------
@@ -289,7 +288,6 @@ def belief_gap(
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
-    """All outcomes; None if too many, or if some are impossible."""
     k, s = len(law.levels), law.size
     tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
     if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):

@@ -35,10 +35,10 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 
 FINENESS = 16
 REACH = 7.0
-"""Standard deviations at which noise is cut off: a probability of 3e-12."""
+"""Standard deviations at which noise is cut off: probability 3e-12."""
 MOST_CELLS = 2**15
 AT_ONCE = 2**22
-"""Numbers of the coalitions that share passes: 32 MB."""
+"""Numbers of coalitions in one pass: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def binned_records(
     Parameters
     ----------
     blocks : callable
-        Yields the table's rows and its copies' block by block.
+        Yields rows of table and copies block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
-        Coalitions with every member alone, and those to report.
+        Coalitions with every single member; coalitions to report.
 
     Raises
     ------
@@ -169,22 +169,19 @@ class _Grid:
 
     @property
     def numbers(self) -> int:
-        """Numbers in memory."""
         return 4 * self._counts.size
 
     def _place(self, values: Array) -> Indices:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
     def count(self, x: Array, codes: Codes) -> None:
-        """Count the values of each bin by cell."""
         np.add.at(self._counts, (codes.astype(np.intp), self._place(x)), 1.0)
 
     def learn(self) -> dict[str, Expected]:
-        """Compute the posterior of every cell, and return the closed forms."""
         prior, given = self._data.prior, self._likelihood()
         joint = prior[:, None] * given
         met = joint.sum(axis=0)
-        # combinations out of range get the nearest cell of positive probability
+        # combinations out of range get the nearest possible cell
         reached = np.flatnonzero(met > 0)
         self._reached = int(reached[0]), int(reached[-1])
         outside = np.tile(prior[:, None], (1, met.size))
@@ -193,7 +190,6 @@ class _Grid:
         return expected(given, prior, self._posterior, self._frame, self._data.rows)
 
     def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
-        """Sums over one block's records, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         found = measured(self._posterior, self._frame, place, codes)
         return Sums.of(found, codes, group, self._data.size, groups)
@@ -203,6 +199,6 @@ class _Grid:
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)
         spread = spread[:, reach : reach + self._counts.shape[1]]
-        spread = np.where(spread > 1e-9, spread, 0.0)  # below: rounding of the transform
+        spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

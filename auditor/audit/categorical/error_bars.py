@@ -3,8 +3,7 @@
 The noise of attacked records and the adversary's estimates are drawn again by the law. A panel
 represents large tables: a share ``f`` of the records with one draw of copies. Then only the
 adversary's data are drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the
-jackknife's variance within the panel. Files without a law cannot be drawn again: a jackknife over
-row groups.
+jackknife's variance within the panel. Without a law, a jackknife over row groups.
 
 Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
 """
@@ -35,14 +34,14 @@ Bars = Mapping[str, Bar]
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""
 MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**10, 2**8, 2**20
-"""Most and fewest records of a panel, and numbers in their posteriors: a variance from 1,024 records
-has an error of 4 %."""
+"""Most and fewest records of a panel, and numbers in their posteriors: a variance is known to 4 %.
+"""
 GROUPS = 32
 """Row groups of a redraw."""
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Jackknife error bars of every mean, over row groups, with estimates held fixed."""
+    """Jackknife error bars of every mean over row groups, estimates held fixed."""
     return {
         coalition: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
@@ -80,7 +79,7 @@ def redrawn_bars(
     Parameters
     ----------
     sums : dict of tuple of int to Sums
-        The attack's sums, for coalitions and their single copies.
+        Sums for coalitions and their single copies.
     serial : bool
         Whether records depend on their neighbours and need no panel.
     """
@@ -152,7 +151,7 @@ def _redrawn(
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
     """Copies of values x, shape (b,), drawn by a law."""
-    if not law.by_retention:  # fresh copies
+    if not law.by_retention:
         matrices = (law.transition_matrix(None, copy + 1) for copy in range(len(law.levels)))
         return [sent_through(x, T, rng) for T in matrices]
     copies, before, high = [x] * len(law.levels), x, 1.0

@@ -31,7 +31,7 @@ from auditor.schemes.replacement.base import MOST_COPIES, Between, between, draw
 from auditor.schemes.replacement.law import MatrixLaw
 
 SCORED = "scored"
-"""Name of the scored records among the chosen ones."""
+"""Name of the chosen records for scores."""
 
 
 @dataclass(repr=False)
@@ -49,7 +49,7 @@ class Counted:
     history : ndarray of shape (M + 1,)
         Records by history size.
     rows : dict of str to lists of lists of ndarrays
-        Chosen records, block by block: originals and copies.
+        Chosen records by block: originals and copies.
     seconds : float
     """
 
@@ -87,7 +87,7 @@ class CountJob(Job[Counted]):
     singles : tuple of int
         Copies that some coalition holds.
     copies : int
-        ``M`` if history sizes are measured, else 0.
+        ``M`` for history sizes, else 0.
     sources : sequence of (int, int)
         Source and copy.
     scored : tuple of int
@@ -148,7 +148,6 @@ def _stated(release: UniformRelease) -> bool:
 
 
 def _between(release: UniformRelease) -> list[Between]:
-    """Copies between two others, whose random draws are tested."""
     levels = release.law.levels
     return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
 

@@ -4,18 +4,19 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 
 | feature | finds |
 | --- | --- |
-| all audited columns of all copies | values that depend on other columns (latent classes) |
+| all audited columns of all copies | dependence on other columns (latent classes) |
 | sums and differences of copies modulo the number of values | values split over copies |
-| shown columns, also of adjacent rows, and shares of each value among equal codes | columns in clear, households |
+| shown columns, also of adjacent rows, and shares of values by code | columns in clear, households
+|
 | place in the file, and its remainders | values kept in every second row |
-| cells of conspicuous other rows, and how many equal the record's | moved rows, rows that share their noise |
+| cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share
+their noise |
 
-Other rows are conspicuous if their values follow the record's, or their noise its noise ``[y_t = v]
-− T[x_t, v]``, T the copy's shares given the original.
+Other rows are conspicuous if their values predict the record's, or their noise its noise ``[y_t =
+v] − T[x_t, v]``, T the copy's shares given the original.
 
 *Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved
-rows
-with recoded values.
+rows with recoded values.
 """
 
 from __future__ import annotations
@@ -43,17 +44,16 @@ from auditor.schemes.published import PublishedCategories
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
 MOST_VALUES, MOST_CODES = 32, 255
-"""Values of an attribute that are told apart, and codes that trees take as categories."""
+"""Most values of an attribute, and codes that trees take as categories."""
 STAGES = (8, 20, 60)
-"""Numbers of trees for each value; the best is used."""
+"""Candidate numbers of trees for each value."""
 TREES = 480
-"""Trees of one attribute at most, over all its values."""
+"""Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
-"""Copies that are summed modulo the number of values, and copies that are features."""
+"""Most copies that are summed modulo the number of values, and that are features."""
 REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief of a close guess; accuracy from which close guesses that a copy shows count as kept, and
-the fewest of them."""
+"""Belief of a close guess; accuracy and fewest close guesses that count as kept."""
 
 
 class Features(NamedTuple):
@@ -116,7 +116,7 @@ def predicted(
     others : sequence of sequences of copies
         Cells of conspicuous other rows, by copy.
     """
-    # imported here: it costs a second
+    # costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     features = features_of(size, place, held, others, beside, len(x))
@@ -160,7 +160,7 @@ def features_of(
     beside: Sequence[ShownColumn],
     n: int,
 ) -> Features:
-    """Columns that trees see; parameters as of ``predicted``."""
+    """Features of records; parameters as of ``predicted``."""
     found = list[tuple[Any, bool]]()
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
@@ -253,7 +253,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
 
 
 def file_records(release: UniformRelease) -> list[Measurement]:
-    """Figures of an insider with all audited columns, and the shown ones."""
+    """Figures of an insider with all audited and shown columns."""
     scheme, table, found = release.scheme, release.table, list[Measurement]()
     perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
     if perfect and not scheme.makes_copies and not table.streamed:
@@ -266,7 +266,7 @@ def file_records(release: UniformRelease) -> list[Measurement]:
 def numbers_beside(
     release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Figures of the audited table's columns of numbers that the copies' files show."""
+    """Figures of the table's columns of numbers that the files show."""
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))

@@ -1,4 +1,4 @@
-"""Leakage measures of posteriors: per record, summed, and in closed form.
+"""Leakage measures of posteriors.
 
 | measure | for one record with true value x, posterior P, prior q | source |
 | --- | --- | --- |
@@ -27,12 +27,12 @@ import numpy as np
 from auditor.base.types import Array, Flags, Indices
 
 FEWEST = 20
-"""Fewest records of a value for a figure on the growth of belief in it."""
+"""Fewest records of a value for its growth of belief."""
 
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """Reference that posteriors are measured against.
+    """Reference of posteriors.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Frame:
     rho : tuple of float or None
         ``(ρ1, ρ2)``.
     predicates : dict
-        Statements, masks of shape (s,) by name.
+        Statements: masks, (s,), by name.
     known : ndarray of shape (s,) or None
-        Combination of known attributes' values, by value.
+        Number of each value's combination of known attributes.
     parts : dict of str to ndarray of shape (s,)
         Of several attributes, each one's value by value of the domain.
     """
@@ -88,7 +88,7 @@ class Measured(NamedTuple):
 def measured(
     P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
 ) -> Measured:
-    """All measures of records.
+    """Measures of records.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def measured(
         crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
         found["rho_breach"] = crossed[u].astype(np.float64)
     for name, values in frame.parts.items():
-        part = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
+        part = P @ np.eye(values.max() + 1)[values]
         found[f"squared_error/{name}"] = error(part, values[x])
         found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == values[x]).astype(np.float64)
     for name, holds in frame.predicates.items():
@@ -207,8 +207,7 @@ class Sums:
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
         """Largest growth of belief in a true value, with its standard error.
 
-        ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with at least ``FEWEST`` records, if
-        any. By Bayes it is the known share of the variance of v's indicator.
+        Maximum of ``(E[P(v)|v] − q_v)/(1 − q_v)`` over values v with at least ``FEWEST`` records.
         """
         many = np.flatnonzero((self.by_value[0] >= FEWEST) & (prior < 1.0))
         if not many.size:
@@ -222,7 +221,7 @@ class Sums:
 
 
 class Expected(NamedTuple):
-    """Closed form: mean over the noise, and standard error of a measured mean."""
+    """Mean over the noise, and standard error of a measured mean."""
 
     value: float
     std_error: float
@@ -286,8 +285,7 @@ def growth_bound(odds: float) -> float:
 def largest_retention_for_growth(delta: float, size: float) -> float:
     """Largest retention at which no belief grows by ``delta`` or more.
 
-    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` if replacements are not
-    uniform (``UniformLaw.rarity``).
+    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` (``UniformLaw.rarity``).
     """
     return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
 

@@ -24,24 +24,24 @@ from auditor.scenario.model import AttackUse
 from auditor.schemes.replacement.law import UniformLaw
 
 Fit = tuple[Inference, Frame]
-"""An attack fitted to one coalition, and the reference that its posteriors are measured against."""
+"""An attack fitted to one coalition, and its reference."""
 
 BLOCK_NUMBERS = 2**18
-"""Numbers in a block of posteriors, which fits the cache."""
+"""Numbers in a block of posteriors, to fit the cache."""
 MOST_OUTCOMES = 2**18
-"""Outcomes times values up to which closed forms are summed."""
+"""Most outcomes times values for closed forms."""
 
 
 @dataclass(frozen=True, repr=False)
 class Attacker:
-    """An attack with its knowledge, and its view of all copies."""
+    """An attack with its knowledge and its view of all copies."""
 
     release: UniformRelease
     use: AttackUse
     view: CategoricalView
     attack: CategoricalAttack
     draw: Draw | None
-    """The rows that the knowledge chooses."""
+    """Rows that the knowledge chooses."""
 
     @classmethod
     def of(
@@ -73,12 +73,12 @@ class Attacker:
 
     @property
     def knowledge(self) -> Knowledge:
-        """The state of knowledge."""
+        """State of knowledge."""
         return self.view.knowledge
 
     @property
     def name(self) -> tuple[str, str]:
-        """The attack's id, and the label of the knowledge."""
+        """Ids of attack and knowledge."""
         return self.use.id, self.knowledge.label
 
     def fit(self, view: CategoricalView, coalition: Coalition) -> Fit:

@@ -32,10 +32,9 @@ from auditor.schemes.replacement.base import Copies, UniformScheme, categories_o
 from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
 KEEP_BYTES = 2**29
-"""Copies up to this size stay in memory for the next pass; others are drawn again."""
+"""Most bytes of copies that stay in memory; others are drawn again."""
 LARGEST_KEY, DENSE = 2**62, 4
-"""Largest key of a combination; a table of all keys replaces a sort up to this ratio of keys to
-records."""
+"""Largest key of a combination; largest ratio of keys to records without a sort."""
 
 
 @dataclass(repr=False)
@@ -49,9 +48,9 @@ class CodeBlock:
     x : ndarray of shape (b,)
         Originals.
     copy : callable
-        Returns the values of a copy by number, shape (b,).
+        Values of a copy by number, shape (b,).
     made : Copies or None
-        Generators; None for kept copies.
+        Generators, unless copies are kept.
     seconds : float
     """
 
@@ -108,9 +107,9 @@ class UniformRelease:
     ----------
     data : CategoricalTable
     law : UniformLaw
-        Of the scheme; for files without a law, an ``EstimatedLaw``.
+        Without a stated law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
-        As requested; and with all members alone, by size.
+        As requested; and with single members, by size.
     bounds, groups : lists
         First and last rows of the blocks, and their row groups.
     """
@@ -155,10 +154,9 @@ class UniformRelease:
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
     def halves(self) -> list[tuple[Draw, EstimatedLaw]]:
-        """Two random halves of the records, each with its law; none for a stated law.
+        """Two random halves of the records with their estimated laws, if any.
 
-        A law estimated from a record flatters an attack on it. So each half's law attacks the
-        other.
+        Each half's law attacks the other, as attacks on its own records would be flattered.
         """
         if not isinstance(self.scheme, PublishedCategories) or not self.estimated:
             return []
@@ -222,7 +220,7 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
     Raises
     ------
     PluginError
-        They are not one code of the domain for each record.
+        Not one code of the domain for each record.
     """
     found = np.asarray(codes)
     if found.dtype.kind not in "iu" or found.shape != (rows,):

@@ -6,11 +6,13 @@
 | ``q, f`` | shares of the categories among the n originals, and in the copy |
 | ``a`` | ``(1 − p)π`` |
 | ``b`` | ``E f − q = a − (1 − p)q`` |
-| ``C`` | covariance of f, ``(diag d − L)/n``, ``d = p(1 − p)q + a``, ``L = p(q aᵀ + a qᵀ) + a aᵀ`` |
+| ``C`` | covariance of f, ``(diag d − L)/n``, ``d = p(1 − p)q + a``, ``L = p(q aᵀ + a qᵀ) + a aᵀ``
+|
 | ``m`` | share of records that a copy leaves unchanged |
-| ``p̂`` | ``(m − 1/s)/(1 − 1/s)``: likeliest retention, standard error ``√(m(1 − m)/n) / (1 − 1/s)`` |
+| ``p̂`` | ``(m − 1/s)/(1 − 1/s)``: likeliest retention, standard error ``√(m(1 − m)/n) / (1 −
+1/s)`` |
 
-``E‖f − q‖² = ‖b‖² + tr C``. As f is a mean over records, its variance is ``4 bᵀ C b + 2 tr C²``.
+``E‖f − q‖² = ‖b‖² + tr C``. Its variance is ``4 bᵀ C b + 2 tr C²``.
 
 Two fresh copies agree by chance given the original; copies of one multilevel release agree with
 probability ``T(p̂_j/p̂_i)``. Distances from these laws prove nothing, as retentions are estimated.
@@ -48,7 +50,7 @@ from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_s
 
 PairCounts = NDArray[np.integer[Any]]
 LEARNT_BLOCKS = 4
-"""Blocks of a long table that the insider's rows are taken from."""
+"""Blocks of a long table for the insider's rows."""
 
 
 def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:
@@ -100,7 +102,7 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
 
 
 def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
-    from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
+    from auditor.audit.measures.empirical_guarantee import Trials  # costs a second
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None
@@ -134,10 +136,10 @@ def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
 
     Notes
     -----
-    The squared L2 distance of xiao2009's Figure 6, averaged over records, with mean 0 under the
-    law: ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
+    The squared L2 distance of xiao2009's Figure 6, averaged over records, has mean 0 under the law:
+    ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
     x, c of which show y. Its variance is ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``.
-    Values of one record are left out.
+    Values of one record are omitted.
     """
     counts = counts.astype(np.float64)
     n = counts.sum(axis=1)

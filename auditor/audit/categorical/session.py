@@ -1,4 +1,4 @@
-"""Engine for releases of categories: a first pass counts, one pass per attack measures."""
+"""Engine for categories: a pass counts, one pass per attack measures."""
 
 from __future__ import annotations
 

@@ -7,12 +7,13 @@
 | ``g`` | predicted chances of values, from all of the coalition's copies | (n, s) |
 | ``r, g'`` | ``e`` and ``g``, less their means over the records with one value in copy b | (n, s) |
 | ``ρ`` | ``Σ r·g' / √(Σ |r|² Σ |g'|²)`` over held-out rows | scalar |
-| gain | ``ρ²`` if ρ > 0: the share of the best copy's error that the best multiple of ``g'`` takes off | scalar |
+| gain | ``ρ²`` if ρ > 0: share of the best copy's error that the best multiple of ``g'`` removes |
+scalar |
 
 If the other copies are independent of the original given copy b, as of lawful multilevel copies,
-``Σ r·g'`` has mean 0 for any learner and table. Two predictors are measured: boosted trees on the
-pattern of agreement for each candidate value, and a frequency table of the copies' values.
-Candidates are the values of the copies, and their sums and differences modulo s.
+``Σ r·g'`` has mean 0 for any learner and table. Predictors are boosted trees on the pattern of
+agreement for each candidate value, and a frequency table of the copies' values. Candidates are the
+copies' values, and their sums and differences modulo s.
 
 *Not checked*: rows beyond those looked at; copies beyond the first ``MOST_SHOWN`` by retention.
 """
@@ -34,9 +35,9 @@ from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 
 MOST_SHOWN, MOST_PAIRED, MOST_COMBINED = 16, 6, 3
-"""Copies that are shown, that are compared two by two and are candidates, and that are added up."""
+"""Most copies that are shown, that are compared two by two, and that are added up."""
 FEWEST_ALIKE = 8
-"""Records with equal values that a frequency table wants on average."""
+"""Fewest records with equal values for a frequency table, on average."""
 
 
 def category_gains(
@@ -91,7 +92,7 @@ def correlations(
         The best one first.
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
-    # The other way round, sums would be nearly equal.
+    # Two halves that judge each other have nearly equal sums.
     taught, tested = dealt(len(x), stream(0, "insider halves", "category gain"))
     best, found = Y[0][tested], list[tuple[float, float, float]]()
     r = within_strata(indicators(X[tested], size), best, size)

@@ -16,20 +16,19 @@ from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
 FOLLOWED = 20
-"""Neighbours that must move by one distance before it counts as a rule."""
+"""Fewest neighbours that must move by one distance."""
 MOST_SERIES = 32
-"""Columns of ``Shown.series`` at most: families look at each of them in dozens of ways."""
+"""Most columns of ``Shown.series``."""
 MOST_PAIRED, FEW, MOST_GROUPED = 8, 4, 8
-"""Columns, or copies, that are combined two by two; fewer where three are; and codes whose groups are averaged
-unasked."""
+"""Most columns or copies combined two by two; three by three; and codes whose groups are averaged
+unasked.
+"""
 MOST_BITS, PLACE_BITS = 14, 2
-"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
-the file."""
+"""Most signs and sizes that are multiplied; low bits of the row number, as signs may alternate."""
 MOST_NAMES = 0.75
-"""Different values of a column, as a share of its records, up to which they are codes."""
+"""Largest share of different values among a column's records for codes."""
 ROUNDING = 2.0**-48
-"""Deviation of a difference of two copies, relative to their largest value, up to which it is
-rounding."""
+"""Relative deviation of a difference of two copies up to which it is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +38,13 @@ class Shown:
     Attributes
     ----------
     cells : ndarray of shape (n, k, N)
-        Of k copies of N attributes; NaN for blanks.
+        Of k copies; NaN for blanks.
     keys : ndarray of shape (n,), optional
         Rank of each record's public key.
     unmix : ndarray of shape (N, N), optional
         Makes the noise of attributes independent.
     beside : sequence of (name, ndarray of shape (n,))
-        Shown columns that are not audited: numbers, codes (integers), or text.
+        Unaudited columns: numbers, codes (integers), or text.
     """
 
     cells: Array
@@ -119,7 +118,7 @@ class Shown:
     def group_means(self, attribute: int) -> Array:
         """Means of an attribute's first cells by shown code, shape (n, q).
 
-        Of the group, and of its other records, even if a long tail hides that they help.
+        With and without the record itself.
         """
         cells = self.filled[:, :FEW, attribute].T
         groups = [(codes, y) for _, codes in self.groups[:MOST_GROUPED] for y in cells]
@@ -142,13 +141,11 @@ class Known(NamedTuple):
     Attributes
     ----------
     attribute : int
-        The predicted attribute.
-    x : ndarray of shape (n, N)
-        Originals.
-    ranks : ndarray of shape (n, N)
-        Ranks within a column, as shares.
+        Number of the predicted attribute.
+    x, ranks : ndarray of shape (n, N)
+        Originals, and their ranks within a column, as shares.
     least : float
-        Least value of the predicted attribute.
+        Least value of the attribute.
     left : ndarray of shape (n,)
         Its residual after the first prediction.
     moved : sequence of (copy, ndarray of shape (n,))
@@ -164,7 +161,7 @@ class Known(NamedTuple):
 
     @property
     def residual(self) -> tuple[Indices, Array]:
-        """Rows with a known residual, and these residuals, centred."""
+        """Rows with a known residual, and centred residuals."""
         there = np.flatnonzero(np.isfinite(self.left))
         return there, self.left[there] - self.left[there].mean()
 
@@ -209,7 +206,6 @@ Column = Callable[[Shown], Array | Indices]
 """Computes one column of shape (n,) from any cells of the same records. Integers are codes without
 an order."""
 Columns = Iterator[tuple[str, Column]]
-"""Columns with their names."""
 
 
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:
@@ -238,12 +234,12 @@ def mean_of_others(codes: Indices, values: Array) -> Array:
 
 
 class Feature(Plugin):
-    """Feature family: columns that may help to predict an original."""
+    """Columns that may help to predict an original."""
 
     kind = "feature"
     learns: ClassVar[bool] = False
-    """Whether the columns depend on the originals: they are then learnt from some records and
-    tested on others."""
+    """Whether columns depend on originals, so that they are learnt and tested on different records.
+    """
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.

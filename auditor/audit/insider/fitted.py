@@ -1,13 +1,12 @@
 """The attack ``fitted-to-originals`` on copies without a law.
 
-Without a law most attacks do not apply, and a copy in other units would look safe. Each half of the
-rows is predicted by a learner fitted to originals of the other half.
+Each half of the rows is predicted by a learner fitted to originals of the other half.
 
 Seven predictions of each attribute compete: the mean, least squares on cells, also with means by
 shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees
-of medians, and their nearest value that differs from a column by a multiple of one step. The
-smallest mean square error is reported. The smallest mean error, each cut off at the median error of
-a constant, gives close guesses.
+of medians, and their nearest value at a multiple of one step from a column. The smallest mean
+square error is reported. Close guesses have the smallest mean of errors cut off at a constant's
+median error.
 """
 
 from __future__ import annotations
@@ -68,13 +67,13 @@ def fitted_records(
     keys : ndarray of shape (n,), optional
         Ranks of the records' keys.
     steps : ndarray of shape (N,), optional
-        Units of the values: the share of exact predictions is then reported.
+        Units of the values, for the share of exact predictions.
     shown : sequence of ShownColumn
-        Further columns that the copies show.
+        Further columns.
     tolerances : mapping, optional
         Largest errors of close guesses (``closeness.baseline``), if requested.
     by : sequence of (column, values of shape (n,))
-        Columns that group the records.
+        Groups of records.
     units, weights : ndarray of shape (n,), optional
         Protected unit and weight of each record.
     """
@@ -134,11 +133,11 @@ def predictions(
 ) -> tuple[Array, Array]:
     """Cross-fitted predictions of some rows, shapes (len(rows), N).
 
-    Of least mean square error, and of least mean error cut off at a constant's.
+    With least mean square error, and least mean error cut off at a constant's.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
-    known = np.column_stack([shown.flat, *numbers])  # a sum of two columns may be the value
+    known = np.column_stack([shown.flat, *numbers])  # the value may be a sum of two columns
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
@@ -176,8 +175,7 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
 def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
     """Two halves of ``rows`` that span no group of an equal rare code.
 
-    Of several codes, the one with the fewest groups. Otherwise a household would show a record's
-    value.
+    The code with the fewest groups counts. Otherwise a household would show a record's value.
     """
     groups = np.arange(len(rows))
     for _, values in beside:

@@ -1,24 +1,24 @@
 """Gain of pooling: whether other copies predict the best copy's residual.
 
-Rows are dealt into three parts. A learner is fitted to the originals in the first part and judged
-on the second, then fitted to both and judged on the third. Parts consist of runs of ``RUN``
-neighbours, for series. Two halves that judge each other would have nearly equal sums: with p free
-weights ``Σ w`` would have up to twice the variance ``Σ w²``.
+Rows are dealt into three parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals
+in the first part and judged on the second, then fitted to both and judged on the third. Two halves
+that judge each other would have nearly equal sums.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``b`` | the coalition's copy with the least noise | |
-| ``r`` | ``x − f``, f a prediction from ``Y_b`` and its means over near rows, by least squares and trees | (n,) |
+| ``r`` | ``x − f``, f predicted from ``Y_b`` and its means over near rows, by least squares and
+trees | (n,) |
 | ``g`` | the learner's prediction of r from all copies | (n,) |
-| ``g'`` | the prediction with differences from ``Y_b`` of *another record*, averaged over ``SHIFTS`` records | (n,) |
+| ``g'`` | g with differences from ``Y_b`` of *other records*, mean of ``SHIFTS`` | (n,) |
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over judged rows | scalar |
-| gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` removes | scalar |
+| gain | ``ρ²`` if ρ > 0: share of ``Σ r²`` that the best multiple of ``g − g'`` removes |
+scalar |
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
-g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the same root, of rows or, where it is larger, of runs. ρ is tested by Student's t with ``(Σ w²)² /
-Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``, as long tails may concentrate the sum in few
-rows.
+g')`` has mean 0 for any learner and table. The standard error of ρ is ``√Σ r² (g − g')²`` over the
+denominator of ρ, of rows or of runs, whichever is larger. ρ is tested by Student's t with ``(Σ w²)²
+/ Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -47,21 +47,17 @@ from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
 
 MOST_VALUES = 2**23
-"""Values of copies that rows are taken for; of hundreds of copies they are fewer."""
+"""Most values of copies in the rows."""
 KNOWN = 1e-9
-"""Share of the noise's or the data's deviation up to which the residual of the best copy is
-rounding."""
+"""Share of the noise's or the data's deviation below which the best copy's residual is rounding."""
 RUN, RUNS = 64, 32
-"""Neighbouring rows that are taken together, as their residuals may depend on one another; fewer in
-tables with fewer runs."""
+"""Neighbouring rows that are taken together, as in a series; fewest runs of a table."""
 FEWEST_DEGREES = 3.0
-"""Degrees of freedom where one row makes up the sum. With fewer, hardly any gain of the margin is
-acquitted less often."""
+"""Fewest degrees of freedom of ρ: one row makes up the sum."""
 PROVED_FITS = 1
-"""Coalitions that are measured where a law decides: the widest."""
+"""Coalitions measured if a law decides: the widest."""
 NEAR = 5, 33
-"""Neighbouring rows of the best copy that are averaged. In a series they leave little unknown, and
-residuals of different rows are nearly independent."""
+"""Neighbouring rows of the best copy that are averaged, for series."""
 SHIFTS = 3
 """Other records whose differences a record is shown with."""
 
@@ -75,8 +71,8 @@ def insider_gains(
 ) -> dict[Coalition, InsiderGain]:
     """Learner's gain in coalitions of two copies or more.
 
-    Only the widest coalition of each best copy is measured: a part cannot gain more. Coalitions
-    that gain by law, or with too few rows, are left out.
+    Only the widest coalition of each best copy is measured. Coalitions that gain by law, or with
+    too few rows, are left out.
 
     Parameters
     ----------
@@ -85,7 +81,7 @@ def insider_gains(
     law : NoiseLaw or None
         Determines the copy with least noise, or else the rows do.
     proved : bool
-        Whether the law decides and only the widest coalition is measured.
+        Whether the law decides.
     """
     whole = np.isfinite(x).all(axis=1) & np.all(
         [np.isfinite(copy).all(axis=1) for copy in copies], axis=0
@@ -121,7 +117,7 @@ def noise_levels(law: NoiseLaw) -> Array:
 
 
 def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
-    """Each coalition's widest one that holds it and has its best copy."""
+    """Each coalition's widest one with its best copy."""
     found = {}
     for one, copies in ordered.items():
         holding = [
@@ -135,7 +131,6 @@ def _gain(
     members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int
 ) -> InsiderGain:
     shown, rows = trees_shown(rows, x.shape[1], len(members))
-    # of a wide coalition evenly spread
     members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
     chosen = _runs(len(x), rows)
     found = correlations(

@@ -2,17 +2,17 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``x`` | attribute of the records; the learner sees it in training rows alone | (n,) |
+| ``x`` | attribute, seen in training rows only | (n,) |
 | ``f`` | first prediction, by least squares on cells | (n,) |
 | ``r`` | ``x − f`` | (n,) |
 | ``v`` | column of a feature family | (n,) |
-| ``m(v)`` | mean of ``r`` among training rows in one bin of ``v``, shrunk to 0 | (n,) |
+| ``m(v)`` | mean of ``r`` in training rows of one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
-Training rows are dealt at random into two parts. A column is learnt on one and scored on the other,
-both ways. At most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with their
-bin means from the other part, the best of each family first. Least squares on cells, differences
-and chosen columns predict again. Gradient boosting (scikit-learn) predicts the residual.
+A column is learnt on one random half of the training rows and scored on the other, both ways. At
+most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
+other half, the best of each family first. Least squares on cells, differences and chosen columns
+predict again. Gradient boosting (scikit-learn) predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -33,23 +33,21 @@ from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 
 MOST_ROWS = 20_000
-"""Rows of a table that the learner is fitted to and judged on."""
+"""Most rows that the learner is fitted to and judged on."""
 FEWEST_ROWS = 200
-"""Training rows from which on columns are scored and trees are grown; fewer have least squares on
-cells."""
+"""Fewest training rows for scores and trees; otherwise least squares on cells."""
 BINS = 64
-"""Bins of a column at most."""
+"""Most bins of a column."""
 HELPS = 3.5
 """Score above which a column is used."""
 FAR = 8.0
-"""Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make
-nor hide a column."""
+"""Mean sizes of a gain at which it is cut off, because of long tails."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
-"""Columns that are used, and of one family."""
+"""Most chosen columns, in all and of one family."""
 MOST_BESIDE = 16
-"""Shown columns that trees are given."""
+"""Most shown columns for trees."""
 SCORED_ROWS = 2_500
-"""Rows of either part that columns are scored on."""
+"""Most rows of either part for scores."""
 
 
 class Trees(NamedTuple):
@@ -62,7 +60,7 @@ class Trees(NamedTuple):
 
 
 STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
-"""Trees that rebuild originals, and trees whose predictions hardly vary with the training rows."""
+"""Trees for originals, and trees with stable predictions."""
 
 
 class Encoder(NamedTuple):
@@ -89,12 +87,12 @@ class Chosen(NamedTuple):
     saved: float
     """Mean square that bin means save in held-out rows."""
     values: Array
-    """Column and mean in all rows, means of training rows learnt from the other part, (n, 2)."""
+    """Column and mean in all rows, means of training rows from the other part, (n, 2)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Prediction of one attribute in one half of the rows from the other.
+    """Prediction of one attribute in some rows from the others.
 
     Attributes
     ----------
@@ -103,7 +101,7 @@ class Task:
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
-        Training rows in two parts.
+        Their halves.
     run : int
         Rows of a run of neighbours.
     """
@@ -141,7 +139,7 @@ def bin_means(bins: Indices, r: Array, size: int) -> Array:
 
 
 def families() -> list[Feature]:
-    """One of each registered feature family, in the order of their names."""
+    """One of each registered feature family, by name."""
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
@@ -187,7 +185,6 @@ def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Ch
 
 
 def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
-    """Column if it helps; its values as learnt from all, and from either part."""
     values, bins, edges = zip(*learnt, strict=True)
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
@@ -278,12 +275,11 @@ def fit(
     x : ndarray of shape (n, N)
         Originals.
     folds : sequence of ndarray of int
-        Training rows of each fold, whose originals alone a model sees.
+        Training rows of each fold.
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
-        First predictions, whose residuals the models predict. Otherwise they predict x, and
-        residuals of least squares on cells score columns.
+        First predictions, whose residuals the models predict. Otherwise they predict x.
     run : int
         Rows of a run of neighbours.
     """
@@ -316,8 +312,7 @@ def _model(
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
-    # Ratios with a divisor near 0 are far off in few rows: least squares may be better without
-    # them.
+    # Ratios with a divisor near 0 are far off in few rows, so least squares may do without them.
     scales = scale[1], np.where(raw, np.inf, scale[1])
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
@@ -366,13 +361,10 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 
 
 def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
-    """Columns for trees: cells with blanks, columns, differences and place.
-
-    Shown columns are included even if a long tail hid that they help.
-    """
+    """Columns for trees: cells with blanks, columns, differences and place."""
     flat, known = shown.cells.reshape(len(shown.cells), -1), shown.differences.shape[1]
     rest = values[:, flat.shape[1] + known :]
-    numbers = [v for _, v in shown.beside if v.dtype.kind != "U"]  # text has features of its own
+    numbers = [v for _, v in shown.beside if v.dtype.kind != "U"]
     beside = [v for v in numbers if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
     place = np.arange(len(flat), dtype=np.float64)
     means = shown.group_means(attribute)

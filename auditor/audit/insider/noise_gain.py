@@ -1,10 +1,9 @@
 """Share of its best copy's noise that a coalition removes, as drawn.
 
-The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0``
-independent observations of the M levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) /
-rank K_0``, whatever the data are. The best unbiased combination of copies has the noise ``Z_b``
-less its regression on the differences ``Z_j − Z_b``. The share of variance removed is their squared
-multiple correlation (li2012, Theorems 1 and 4).
+The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies, ``Sigma`` is measured as
+``tr(K_0⁺ Cov(Z_i, Z_j)) / rank K_0`` for any data. The best unbiased combination of copies has the
+noise ``Z_b`` less its regression on the differences ``Z_j − Z_b``. The share of variance removed is
+their squared multiple correlation (li2012, Theorems 1 and 4).
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from auditor.results.evidence import NoiseGain
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 ROUNDING = 1e-12
-"""Share of a copy's variance up to which the variance of a difference is rounding."""
+"""Share of a copy's variance below which a difference is rounding."""
 RESOLVED = 1e-11
-"""Share of its copies' variance that a combination of three or more may have and be known from
-moments, whose last bit is 1e-16 of it."""
+"""Least share of its copies' variance that a combination's moments resolve."""
 
 
 def noise_gains(
@@ -61,13 +59,9 @@ def noise_gains(
 
 
 def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, Indices]:
-    """Share for each coalition, and its number of differences, shapes (B,).
-
-    ``index``, (B, k): each coalition's places in ``Sigma``.
-    """
     b = np.take_along_axis(index, levels[index].argmin(axis=1, keepdims=True), axis=1)
     best, D = Sigma[b, b], of_differences(Sigma, index, np.broadcast_to(b, index.shape))
-    # Copies that differ from the best copy by rounding only are no regressors.
+    # No regressors: copies that differ from the best by rounding only.
     own = np.diag(Sigma)[index]
     differs = (np.einsum("bkk->bk", D) > ROUNDING * own) & (best > 0.0)
     cross = np.where(differs, Sigma[b, index] - best, 0.0)
@@ -79,11 +73,11 @@ def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, I
 
 
 def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[Coalition]:
-    """Coalitions with a combination of copies lost in second moments.
+    """Coalitions with a combination of copies that second moments do not resolve.
 
-    Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
-    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, with ``g²`` of their variance. Attributes
-    are examined one by one, without pairs.
+    With ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
+    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` reveals the record, with ``g²`` of their variance. Attributes
+    are examined one by one.
 
     Parameters
     ----------

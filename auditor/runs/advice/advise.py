@@ -31,14 +31,14 @@ from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 
 TIED = 1e-9
-"""Losses that differ by less are equal; the scheme named first is chosen, by default lossless."""
+"""Losses that differ by less are equal; the first scheme is chosen."""
 
 
 Listener = Callable[[str], None]
 
 
 def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
-    """Return the release that meets the target at the least loss of use.
+    """Release that meets the target at the least loss of use.
 
     The target is the share unknown to the strongest attack of every coalition.
 
@@ -51,8 +51,8 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     Raises
     ------
     AuditorError
-        The request or the data cannot be used, or no level meets the target. The message then names
-        the largest target that is met.
+        The request or the data cannot be used; or no level meets the target, with the largest that
+        is met.
     """
     request.check()
     registry.discover(*registry.AUDITING)
@@ -127,10 +127,6 @@ def _advice(
     place: int,
     listener: Listener,
 ) -> Advice:
-    """Return the recommendation and the next weaker release that surely fails.
-
-    Releases between the two depend on the draw.
-    """
     while place > 0 and not trials.closed and trials.whole(best, place - 1).met:
         place -= 1
         taken = trials.whole(best, place)
@@ -177,10 +173,7 @@ def _advice(
 
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
-    """Return the distance to the next weaker release that surely fails, or None.
-
-    Single copies are audited first.
-    """
+    """Distance to the next weaker release that surely fails, or None."""
 
     def fails(audited: Callable[[Candidate, int], Tried]) -> Callable[[int], bool]:
         return lambda back: audited(best, place - back).verdict == "fails"
@@ -199,9 +192,9 @@ def _grid(candidate: Candidate) -> str:
 
 
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
-    """Return the command that makes the recommended copies.
+    """Command that makes the recommended copies.
 
-    Noise sized by bounds is stated by the guarantee of each copy.
+    Noise sized by bounds is stated by guarantees.
     """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:

@@ -25,13 +25,13 @@ from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
-"""Most copies of which every coalition is audited; beyond, single copies, the first two, ten, and all."""
+"""Most copies of which every coalition is audited."""
 SAMPLE_DRAWS = 5
-"""Draws per audit of a sample: what is unknown of other records outweighs the draws."""
+"""Draws per audit of a sample, whose error exceeds the draws'."""
 NEAR = 1.1
-"""Attacks that leave at most so many times the strongest one's share are measured again."""
+"""Attacks that leave at most this multiple of the strongest one's share are measured again."""
 FEWEST_DRAWS, MOST_DRAWS = 10, 25
-"""Draws of the noise per audit. Their spread is the error bar, to a quarter by ten, a seventh by 25."""
+"""Draws of the noise per audit. Their spread, the error bar, is known to a quarter by ten."""
 DRAWN = 50_000
 """Records in all draws together."""
 CHANCE = 0.995
@@ -44,21 +44,17 @@ class Asked:
 
     Attributes
     ----------
-    data : mapping
-        The scenario's section ``data``.
+    data, utility, measures
+        The scenario's sections.
     target : float
         Share that must stay unknown.
     rows : int
         Records that are measured.
     seed : int
     categories : bool
-        Whether the data are categories, which are one attribute together.
-    utility : mapping
-        The scenario's section ``utility``.
+        Whether the data are categories, together one attribute.
     parameters : mapping
         Of the schemes.
-    measures : sequence of mapping
-        The scenario's section ``measures``.
     all_rows : int
         Records of the release; 0 if all are measured.
     """
@@ -75,13 +71,13 @@ class Asked:
 
     @property
     def draws(self) -> int:
-        """Number of draws per audit."""
+        """Draws per audit."""
         fewest = SAMPLE_DRAWS if self.sampled else FEWEST_DRAWS
         return min(MOST_DRAWS, max(fewest, DRAWN // self.rows))
 
     @property
     def sampled(self) -> bool:
-        """Whether some of the records are measured."""
+        """Whether a sample of the records is measured."""
         return self.all_rows > self.rows
 
     @property
@@ -97,7 +93,7 @@ class Asked:
         attacks: Sequence[str] = (),
         draws: int | None = None,
     ) -> dict[str, Any]:
-        """Return the scenario of a release; against some attacks, its deciding coalitions."""
+        """Scenario of a release; against some attacks, its deciding coalitions."""
         return {
             "schema": 1,
             "title": title or f"{scheme}, {len(levels)} copies",
@@ -128,7 +124,7 @@ class Asked:
         attacks: Sequence[str] = (),
         draws: int | None = None,
     ) -> AuditResult:
-        """Return the audit of a release, against all attacks or some.
+        """Audit of a release, against all attacks or some.
 
         Raises
         ------
@@ -138,7 +134,7 @@ class Asked:
         return self.measured(self.scenario(scheme, levels, "", attacks, draws))
 
     def measured(self, scenario: dict[str, Any]) -> AuditResult:
-        """Return the results of a scenario; raises as `audit`, and Interrupted by a signal."""
+        """Results of a scenario; raises as `audit`, and Interrupted by a signal."""
         checked = read_scenario(scenario)
         check_data(checked)
         result = run_scenario(checked)
@@ -152,15 +148,12 @@ class Asked:
         return result
 
     def verdict(self, result: AuditResult, target: float | None = None) -> Verdict:
-        """Return the verdict of `exposure` on one new release, whatever its draw.
-
-        Undecided if the draw decides.
+        """Verdict of `exposure` on one new release; undecided if its draw decides.
 
         With the spread ``s`` of one release, the target is met if the mean of the draws is ``ds``
         above it, and missed if as far below. By ten draws d is 6.4 to hold, and over a hundred
-        cells 10.2 to fail (`astray`, Holm). So surely different releases are 17 s apart, unless a
-        closed form misses the target. Errors of n records spread by ``s ≤ t·√(2/n)`` at a target t:
-        for one half 1 % in 5,000 records and 4 % in 300.
+        cells 10.2 to fail (`astray`, Holm). Errors of n records spread by ``s ≤ t·√(2/n)`` at a
+        target t.
         """
         target = target or self.target
         cells = self._single(result, target)
@@ -179,12 +172,12 @@ class Asked:
         return "undecided"
 
     def _astray(self, one: Measurement, z: float) -> float:
-        """Return `astray`, and for a sample how far its mean may be from that of all records."""
+        """`astray`; for a sample also the distance of its mean from the mean of all records."""
         sample = SURE * math.sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
         return astray(one, self.draws, z) + sample
 
     def strongest(self, result: AuditResult) -> tuple[list[str], float]:
-        """Return the attacks that come near the strongest, and the share that it leaves."""
+        """Attacks that come near the strongest, and the share that it leaves."""
         left: dict[str, float] = {}
         for one in self._single(result, self.target):
             if one.value is not None:
@@ -193,7 +186,7 @@ class Asked:
         return [name for name, share in left.items() if share <= NEAR * least], least
 
     def exposed(self, result: AuditResult) -> Exposed:
-        """Return the cell that may end lowest in one release."""
+        """Cell that may end lowest in one release."""
         every = self._single(result, self.target)
         return min(
             map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition))
@@ -219,12 +212,12 @@ class Asked:
 
 
 def odds(share: float) -> float:
-    """Return ``share/(1 − share)``, in proportion to the noise for linear attacks."""
+    """``share/(1 − share)``, in proportion to the noise for linear attacks."""
     return max(share, 1e-9) / max(1.0 - share, 1e-9)
 
 
 def by_closed_form(candidate: Candidate, place: int, share: float, target: float) -> int:
-    """Return the place that leaves the target if odds keep their ratio to the closed form's."""
+    """Place that leaves the target if odds keep their ratio to the closed form's."""
     gain = odds(share) / odds(candidate.unknown(candidate.levels(place)))
     for at in range(candidate.places):
         if gain * odds(candidate.unknown(candidate.levels(at))) >= odds(target):
@@ -233,7 +226,7 @@ def by_closed_form(candidate: Candidate, place: int, share: float, target: float
 
 
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
-    """Return the measured gain of pooling over the best single copy, at least 0."""
+    """Measured gain of pooling over the best single copy, at least 0."""
     same = ("normalized_error", exposed.attack, exposed.attribute, "ok")
     told = ((cell, cell[0]) for cell in cells(result.measurements).values())
     left = {
@@ -250,13 +243,12 @@ def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
 
 
 def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
-    """Return a cell's mean over draws, with the error bar of one release.
+    """A cell's mean over draws, with the error bar of one release.
 
     The error bar at the target is ``√R · se · target/mean``.
 
-    A mean of squares spreads in proportion to its size. An error of 1,600 ± 3,600 times the variance
-    is no sign of one below a half, so it is cut off as the expectation does. Below the target this
-    widens the error bar.
+    A mean of squares spreads in proportion to its size, so an error above the original's variance
+    is cut off as the expectation does. Below the target this widens the error bar.
     """
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
@@ -268,7 +260,7 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
 
 
 def astray(one: Measurement, draws: int, z: float) -> float:
-    """Return how much worse one audit may be than the mean of draws, at `CHANCE`.
+    """Distance by which one audit may be worse than the mean of draws, at `CHANCE`.
 
     Parameters
     ----------
@@ -281,8 +273,8 @@ def astray(one: Measurement, draws: int, z: float) -> float:
 
     Notes
     -----
-    The audit finds ``m' − z s'`` above the target t. Its error bar is from nine redraws, which
-    know it to ``s/√(2ν)`` with ν = 8. So ``(m − t)/s`` must be ``d = σ·T(z/σ)``, a quantile of
+    The audit finds ``m' − z s'`` above the target t. Its error bar, of nine redraws, is known to ``s/√(2ν)`` with ν = 8. So ``(m − t)/s``
+    must be ``d = σ·T(z/σ)``, a quantile of
     noncentral t with ``σ² = 1 + 1/R + z²/2ν``, and ``d − z`` of that is for the draw. A closed form
     knows ``s``: then ν and the degrees are infinite. Errors are taken for normal.
     """
@@ -300,7 +292,7 @@ def _exposed(one: Measurement) -> Exposed:
 
 
 def coalitions(copies: int) -> list[Any]:
-    """Return the coalitions to audit among so many copies.
+    """Coalitions to audit among so many copies.
 
     Examples
     --------
@@ -315,12 +307,12 @@ def coalitions(copies: int) -> list[Any]:
 
 
 AROUND = STEPS // 3
-"""Distance on the grid of the two further releases that show the effect of more or less noise."""
+"""Distance on the grid of two further releases, with more and less noise."""
 
 
 @dataclass
 class Trials:
-    """Releases that were considered, each audited once."""
+    """Considered releases, each audited once."""
 
     asked: Asked
     utility: str
@@ -334,14 +326,14 @@ class Trials:
     audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
 
     def lowest(self, candidate: Candidate, best: float) -> int | None:
-        """Return the first place of a scheme's grid whose whole release meets the target, if any.
+        """First place of a grid whose whole release meets the target, if any.
 
         None also if its closed form already loses more of the use than ``best``.
         """
         place = candidate.start(self.asked.target, self.most_epsilon)
-        if place is not None:  # another scheme of this curve has met the target there
+        if place is not None:
             place = max(place, self.reached.get(candidate.curve, 0))
-        # a loss that must be measured is NaN here, which exceeds no number
+        # a loss that must be measured is NaN here
         if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
             return None
         guess = None if candidate.curve in self.reached else self._guess(candidate, place)
@@ -358,9 +350,9 @@ class Trials:
         return place
 
     def _guess(self, candidate: Candidate, place: int) -> int:
-        """Return the place that would do if attacks gained on paper by the same factor of the odds.
+        """Place that suffices if attacks change the odds by one factor.
 
-        All attacks are tried once; on a sample, the strongest are measured from here on.
+        All attacks are tried once; on a sample, only the strongest later.
         """
         levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
         result = self.asked.audit(candidate.name, levels, draws=1)
@@ -371,13 +363,13 @@ class Trials:
         return by_closed_form(candidate, place, left, self.asked.target)
 
     def failing(self, candidate: Candidate, place: int) -> Tried | None:
-        """Return the strongest release below a place that was found to fail."""
+        """Strongest release below a place that was found to fail."""
         below = [candidate.levels(at) for at in reversed(range(place))]
         known = (self.tried.get((candidate.name, levels)) for levels in below)
         return next((one for one in known if one and one.exposed and one.verdict == "fails"), None)
 
     def best_so_far(self, candidates: Sequence[Candidate]) -> tuple[Tried, Candidate, int] | None:
-        """Return the release of least loss that met the target, audited in full if any was."""
+        """Release of least loss that met the target, audited in full if any was."""
         by_name = {candidate.name: candidate for candidate in candidates}
         met = [one for one in self.tried.values() if one.met and one.exposed is not None]
         if not met:
@@ -386,7 +378,7 @@ class Trials:
         return best, by_name[best.scheme], by_name[best.scheme].place_of(best.levels)
 
     def notes(self) -> list[str]:
-        """Return notes on work that was left out."""
+        """Notes on omitted work."""
         notes = []
         if self.stopped:
             notes.append(f"stopped by {self.stopped}: the best release found so far")
@@ -396,17 +388,17 @@ class Trials:
         return notes
 
     def single(self, candidate: Candidate, place: int) -> Tried:
-        """Return the audit of one sufficient copy, shared by schemes of a curve."""
+        """Audit of one sufficient copy, shared by schemes of a curve."""
         alone = candidate.alone(place)
         audit = self._audited(candidate.curve, candidate, alone)
         return self._noted(candidate, candidate.levels(place), audit)
 
     def audit(self, candidate: Candidate, place: int) -> AuditResult:
-        """Return the audit of the whole release, made once."""
+        """Audit of the whole release, made once."""
         return self._audited(candidate.name, candidate, candidate.levels(place))
 
     def whole(self, candidate: Candidate, place: int) -> Tried:
-        """Return the audit of the whole release."""
+        """Audit of the whole release."""
         levels, audit = candidate.levels(place), self.audit(candidate, place)
         return self._noted(candidate, levels, audit, in_full=True)
 
@@ -419,8 +411,8 @@ class Trials:
         return self.audits[name, levels]
 
     def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
-        """Audit around the recommended place, and note all audits for every scheme of its curve."""
-        if self.asked.sampled:  # its audits are dear
+        """Audit around the recommended place; note all audits for every scheme of its curve."""
+        if self.asked.sampled:
             self.closed = True
         alike = [one for one in candidates if one.curve and one.curve == best.curve]
         around = () if self.closed else (place - AROUND, place + AROUND)
@@ -438,7 +430,6 @@ class Trials:
         *,
         in_full: bool = False,
     ) -> Tried:
-        """Note a release; a full audit replaces one of a single copy, and that a closed form."""
         pooled, alone = candidate.unknown(levels), candidate.unknown(levels[:1])
         losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
         exposed = None if audit is None else self.asked.exposed(audit)
@@ -467,7 +458,7 @@ class Trials:
         return made
 
     def refusal(self, candidate: Candidate) -> str:
-        """Return a message that no level meets the target, with the largest that is met."""
+        """Message that no level meets the target, with the largest that is met."""
         shown = self.whole(candidate, candidate.places - 1)
         assert shown.exposed is not None
         audit = self.audits[shown.scheme, shown.levels]
@@ -488,7 +479,6 @@ class Trials:
 
 
 def _measured_losses(result: AuditResult, copies: int) -> tuple[float, ...]:
-    """Return the loss of a model trained on each copy, averaged over draws of the noise."""
     name = f"utility_loss_{MODEL.replace('-', '_')}"
     values = [
         [r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)]

@@ -3,16 +3,18 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of all copies | li2012, section 3.2 |
-| ``L_i = v/v_1·r_i`` | levels of the copies, in ratios ``r_i`` from 1 to the spread, geometrically | |
-| ``K_X − G(v) K_X`` | error that the best linear attack leaves from all copies pooled | li2012 (7) |
+| ``L_i = v/v_1·r_i`` | levels of the copies, in ratios ``r_i`` from 1 to the spread, geometrically
+| |
+| ``K_X − G(v) K_X`` | error that the best linear attack leaves from all copies pooled | li2012 (7)
+|
 | ``p`` | retention probability of the least perturbed copy | xiao2009, section 1 |
 
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is
-sufficient for the record: all copies together equal one copy at level ``v``. Under
-corner-wave noise that copy is the least noisy one (li2012, Theorem 4), as under any process with
-independent increments; under fresh noise ``1/v = Σ 1/L_i``. So schemes of one shape and distribution
-share one curve of exposure against ``v``. For retention, Theorem 1 of xiao2009 says the same of
-``uniform-multilevel``; fresh draws have no such copy.
+sufficient for the record: all copies together equal one copy at level ``v``. Under corner-wave
+noise that copy is the least noisy one (li2012, Theorem 4), as under any process with independent
+increments; under fresh noise ``1/v = Σ 1/L_i``. Schemes of one shape and distribution share one
+exposure curve. For ``uniform-multilevel`` Theorem 1 of xiao2009 is equivalent; fresh draws have no
+sufficient copy.
 """
 
 from __future__ import annotations
@@ -41,21 +43,20 @@ from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention
 
 STEPS = 24
-"""Levels of the grid per decade: each is 10 % more noise than the one before."""
+"""Levels of the grid per decade."""
 ADDED, REPLACED = ("corner-wave", "correlated", "independent"), ("uniform-multilevel", "uniform")
 GUARANTEED = ("corner-wave", "laplace-multilevel")
-"""If bounds size the noise: the first has the least ε at δ for many columns, the second a pure ε."""
+"""Schemes whose noise bounds can size: the least ε at δ for many columns, and a pure ε."""
 LATTICES = ("geometric-multilevel", "skellam-multilevel")
 LEAST_OF_BOUNDS = -12
-"""Power of ten: a column may vary by a thousandth of its bounds, and its noise by a thousandth of
-that."""
+"""Power of ten: columns and their noise may vary by a thousandth of their bounds."""
 
 Loss = Callable[[Array, Array], float]
 """Of the table's covariance and the noise's in one copy."""
 
 
 def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
-    """Return geometric noise multiples, ``10^low`` to ``10^high``, to 3 digits.
+    """Geometric noise multiples, ``10^low`` to ``10^high``, to 3 digits.
 
     Examples
     --------
@@ -69,20 +70,20 @@ def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
 def weakest(
     meets: Callable[[int], bool], start: int, steps: int, guess: int | None = None
 ) -> int | None:
-    """Return the first place of a grid that meets a target; None if none does.
+    """First place of a grid that meets a target; None if none does.
 
     Parameters
     ----------
     meets : callable
-        Whether a place meets the target; called at few places, once each. *Not checked*: that all
-        later places meet it, too. Of a wavering ``meets`` a place is returned that meets the target
-        after one that does not.
+        Whether a place meets the target; called once for few places. *Not checked*: that all
+        later places meet it, too. Otherwise a place is returned that meets it after one that does
+        not.
     start : int
         No place before it meets the target.
     steps : int
-        Places of the grid, numbered from 0.
+        Places of the grid.
     guess : int, optional
-        The place to try first; its neighbours are next.
+        The place to try first.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def weakest(
 
 @dataclass(frozen=True)
 class Candidate(ABC):
-    """A scheme for some copies, at any place of a grid from least to most perturbed."""
+    """A scheme for some copies, on a grid from least to most perturbed."""
 
     copies: int
     spread: float
@@ -118,59 +119,56 @@ class Candidate(ABC):
 
     @property
     def name(self) -> str:
-        """Return the scheme's name."""
+        """Scheme's name."""
         return self.scheme.name
 
     def place_of(self, levels: tuple[float, ...]) -> int:
-        """Return the place of a release's levels."""
+        """Place of a release's levels."""
         return next(place for place in range(self.places) if self.levels(place) == levels)
 
     @property
     def places(self) -> int:
-        """Return the length of the grid."""
+        """Length of the grid."""
         return len(self.grid)
 
     @abstractmethod
     def levels(self, place: int) -> tuple[float, ...]:
-        """Return the levels of the copies, the least perturbed first."""
+        """Levels of the copies, the least perturbed first."""
 
     @property
     @abstractmethod
     def curve(self) -> str:
-        """Return the name of the shared curve of exposure; empty without one."""
+        """Name of the shared curve of exposure; empty without one."""
 
     @abstractmethod
     def alone(self, place: int) -> tuple[float, ...]:
-        """Return the level of one copy that is sufficient for all."""
+        """Level of one copy that is sufficient for all."""
 
     @abstractmethod
     def between(self, weaker: int, place: int) -> str:
-        """Return the distance of two places of the grid in words."""
+        """Distance of two places in words."""
 
     @abstractmethod
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return the share of the worst attribute that closed-form attacks leave."""
+        """Share of the worst attribute that closed-form attacks leave."""
 
     @abstractmethod
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return each copy's loss of use; empty if it must be measured."""
+        """Each copy's loss of use; empty if it must be measured."""
 
     def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
-        """Return the guarantee of some copies for every record; None without bounds."""
+        """Guarantee of some copies for every record; None without bounds."""
         return None
 
     def epsilon(self, levels: tuple[float, ...]) -> Epsilon | None:
-        """Return ε of all copies together; None without bounds."""
+        """ε of all copies together; None without bounds."""
         stated = self.guarantees(levels, range(1, len(levels) + 1))
         if stated is None:
             return None
         return Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
 
     def start(self, target: float, most: float | None = None) -> int | None:
-        """Return the first place whose closed forms meet the target, or None.
-
-        ``most`` is the largest ε, if requested.
-        """
+        """First place whose closed forms meet the target, and ``most`` as largest ε."""
         for place in range(self.places):
             levels = self.levels(place)
             if self.unknown(levels) >= target - 1e-12 and within(self.epsilon(levels), most):
@@ -179,13 +177,13 @@ class Candidate(ABC):
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
-        """Perturbation relative to the least perturbed copy: 1 to the spread, geometrically."""
+        """Perturbation relative to the least perturbed copy, geometric up to the spread."""
         last = max(1, self.copies - 1)
         return tuple(self.spread ** (place / last) for place in range(self.copies))
 
 
 def within(epsilon: Epsilon | None, most: float | None) -> bool:
-    """Return whether ε at δ is at most the requested one, if both exist."""
+    """Whether ε at δ is at most the requested one, if both exist."""
     return most is None or epsilon is None or epsilon.at_delta <= most
 
 
@@ -205,7 +203,7 @@ class AddedNoise(Candidate):
         return self.scheme.law([1.0], self.table).shape
 
     def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
-        """Return the guarantee for a change within the stated bounds."""
+        """Guarantee for a change within the stated bounds."""
         if (spans := self.table.spans) is None:
             return None
         return Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
@@ -215,34 +213,34 @@ class AddedNoise(Candidate):
         return Pencil.of(self.table.covariance, self.shape)
 
     def pooled_level(self, levels: tuple[float, ...]) -> float:
-        """Return ``v``, the noise multiple of all copies together; 0 if their noise cancels."""
+        """``v``, the noise multiple of all copies together; 0 if their noise cancels."""
         return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
 
     def levels(self, place: int) -> tuple[float, ...]:
-        """Return levels that together equal one copy at the grid's level."""
+        """Levels that together equal one copy at the grid's level."""
         unit = self.grid[place] / self.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
 
     @property
     def curve(self) -> str:
-        """Return a name for distribution and shape: exposure depends on these and on ``v``."""
+        """Distribution and shape, on which exposure against ``v`` depends."""
         return f"{self.scheme.distribution} noise of shape {self.shape.tobytes().hex()}"
 
     def alone(self, place: int) -> tuple[float, ...]:
-        """Return the grid's level."""
+        """Grid's level."""
         return (float(f"{self.grid[place] / self.pooled_level((1.0,)):.4g}"),)
 
     def between(self, weaker: int, place: int) -> str:
-        """Return the ratio of their levels."""
+        """Ratio of levels."""
         return f"a factor of {self.grid[place] / self.grid[weaker]:.2g} in σ²"
 
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return the least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
+        """Least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
         left = np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
         return float((left / np.diag(self.table.covariance)).min())
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return each copy's loss by the law of its noise; empty if it must be measured."""
+        """Each copy's loss by the noise's law; empty if it must be measured."""
         if self.loss is None:
             return ()
         own = np.diag(np.asarray(self.scheme.level_covariance(levels)))
@@ -250,7 +248,7 @@ class AddedNoise(Candidate):
 
 
 def mean_loss(K_X: Array, K_Z: Array) -> float:
-    """Return the growth of a mean's standard error, averaged over attributes.
+    """Growth of a mean's standard error, averaged over attributes.
 
     ``sqrt(1 + [K_Z]_jj/[K_X]_jj) − 1``.
 
@@ -263,12 +261,11 @@ def mean_loss(K_X: Array, K_Z: Array) -> float:
 
 
 def regression_loss(K_X: Array, K_Z: Array) -> float:
-    """Return the R² that regressions fitted to a copy lose, averaged over attributes.
+    """R² that regressions fitted to a copy lose, averaged over attributes.
 
     Each attribute is regressed on the others. The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with
-    ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is
-    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape has no loss. *Not
-    counted*: the sampling error of n records.
+    ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is ``(b − b*)ᵀ
+    K_X,oo (b − b*) / K_X,jj``. *Not counted*: sampling error.
     """
     losses = []
     for j in range(len(K_X)):
@@ -296,33 +293,33 @@ class Retention(Candidate):
     )
 
     def levels(self, place: int) -> tuple[float, ...]:
-        """Return retention probabilities, each the first over a ratio."""
+        """Retention probabilities, each the first over a ratio."""
         return tuple(float(f"{self.grid[place] / ratio:.4g}") for ratio in self.ratios)
 
     @property
     def curve(self) -> str:
-        """Return its name if the least perturbed copy is sufficient (xiao2009, Theorem 1)."""
+        """Its name if the least perturbed copy is sufficient (xiao2009, Theorem 1)."""
         return f"single copies of {self.name}" if self.scheme.multilevel else ""
 
     def alone(self, place: int) -> tuple[float, ...]:
-        """Return the least perturbed copy."""
+        """Least perturbed copy."""
         return (self.grid[place],)
 
     def between(self, weaker: int, place: int) -> str:
-        """Return the difference of their levels."""
+        """Difference of levels."""
         return f"{self.grid[weaker] - self.grid[place]:.2g} of retention"
 
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return the share unknown to exact Bayes; an upper bound for fresh draws."""
+        """Share unknown to exact Bayes; an upper bound for fresh draws."""
         return left_by_retention(self.prior, max(levels), self.pi)
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the growth of a share's standard error in each copy."""
+        """Growth of a share's standard error in each copy."""
         return tuple(share_loss(self.prior, level, self.pi) for level in levels)
 
 
 def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
-    """Return the growth of a share's standard error, averaged over categories.
+    """Growth of a share's standard error, averaged over categories.
 
     ``sqrt(f(1−f)) / (p sqrt(q(1−q))) − 1`` with the released share ``f = pq + (1−p)π`` of a share
     q, whose estimate is ``(f̂ − (1−p)π)/p`` (xiao2009, eq. 1 solved for q).
@@ -340,7 +337,7 @@ def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
 
 
 def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
-    """Return the schemes to compare, all for numbers or all for categories."""
+    """Schemes to compare, all for numbers or all for categories."""
     # white noise is searched only if its loss has a closed form
     added = ADDED if request.utility in LOSSES else ADDED[:-1]
     names = request.schemes or (GUARANTEED if request.bounds else added)
@@ -371,14 +368,14 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
 
 
 def parameters_of(request: Request) -> dict[str, Any]:
-    """Return the parameters of every scheme; stated bounds size the noise."""
+    """Parameters of every scheme; stated bounds size the noise."""
     return {**request.parameters, **({"noise": "bounds"} if request.bounds else {})}
 
 
 def candidates_of(
     request: Request, schemes: Sequence[AdditiveScheme | UniformScheme], chosen: Chosen
 ) -> list[Candidate]:
-    """Return the schemes with their closed forms on the chosen data."""
+    """Schemes with their closed forms on the chosen data."""
     moments, loss = table_moments(chosen.table), LOSSES.get(request.utility)
     if request.utility == "regression" and moments.covariance.shape[0] < 2:
         raise AuditorError(

@@ -1,7 +1,7 @@
 """Check a recommendation on the rows to be released, and without their order.
 
-The odds of a level's share unknown are ``g`` times those of its closed form, with g as last
-measured. So few audits of one draw find a level on other rows, or against other attacks.
+The odds of a level's share unknown are ``g`` times the odds of its closed form, with g as last
+measured.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from auditor.runs.advice.candidates import Candidate
 from auditor.runs.advice.columns import Chosen
 
 MOST_CHECKED = 50_000
-"""Rows, the first ones in order, on which a recommendation is checked."""
+"""First rows on which a recommendation is checked."""
 MOST_TRIES = 6
 NEAR = 1.2
-"""Attacks that leave at most so many times the least share are tried in a check."""
+"""Attacks that leave at most this multiple of the least share are tried in a check."""
 LESS, CUT = 1.25, 1.99
-"""Least factor that advice mentions, of shares without and with serial attacks, and of levels; targets
-from which shares are cut off."""
+"""Least factor that advice mentions, of shares without and with serial attacks, and of levels; factor
+of the target at which shares are cut off.
+"""
 
 
 def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
-    """Return the least share that each attack leaves of any attribute."""
+    """Least share that each attack leaves of any attribute."""
     left: dict[str, float] = {}
     for name in {str(record.attack) for record in result.measurements if record.attack}:
         alone = [record for record in result.measurements if record.attack == name]
@@ -39,7 +40,7 @@ def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
 
 
 def is_serial(name: str) -> bool:
-    """Return whether an attack uses the order of rows."""
+    """Whether an attack uses the order of rows."""
     attack: type[Attack] = registry.get("attack", name)
     return attack.serial
 
@@ -54,7 +55,7 @@ class Check:
     attacks: Sequence[str]
 
     def left(self, place: int) -> float:
-        """Return the share unknown of the worst attribute at a place of the grid."""
+        """Share unknown of the worst attribute at a place of the grid."""
         candidate = self.candidate
         levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
         scenario = self.asked.scenario(candidate.name, levels)
@@ -62,10 +63,7 @@ class Check:
         return self.asked.exposed(self.asked.measured(scenario)).unknown
 
     def first(self, place: int, share: float) -> int:
-        """Return a place near the first that leaves the target, from the share left at one.
-
-        It was measured to leave it, unless no tried place did.
-        """
+        """Place near the first that leaves the target, from the share left at one."""
         met = [place] if share >= self.asked.target else []
         for _ in range(MOST_TRIES):
             wanted = by_closed_form(self.candidate, place, share, self.asked.target)
@@ -79,7 +77,7 @@ class Check:
 def checked_place(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult, chosen: Chosen
 ) -> tuple[int, str]:
-    """Return a place that meets the target on the rows of a release, and a note.
+    """Place that meets the target on the rows of a release, and a note.
 
     ``result`` is the audit of the sample at ``place``. No weaker place is returned.
     """
@@ -100,14 +98,14 @@ def checked_place(
 def shuffled_note(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult
 ) -> str | None:
-    """Return a note on the noise that would do without the order of rows, if much less."""
+    """Note on the noise that suffices without the order of rows, if much less."""
     shares = shares_left(asked, result)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}
     if not serial or not others:
         return None
     least = min(others.values())
-    # shares are cut off at twice the target, where none is told from another
+    # shares are cut off at twice the target
     if least < min(LESS * min(serial), CUT * asked.target):
         return None
     attacks = [name for name, share in others.items() if share <= NEAR * least]

@@ -1,4 +1,4 @@
-"""Request for advice, and columns that it can perturb."""
+"""Request for advice, and its columns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from auditor.data.table import Bounds, Table
 from auditor.numerics.random_streams import stream
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000
-"""Records up to which all are measured by default, and most records of a sample."""
+"""Most records that are all measured by default, and most records of a sample."""
 SURE = 2.84
-"""Standard errors of a sample: 2.58 for 99 %, and a tenth more for five draws of the noise."""
+"""Standard errors of a sample: 2.58 for 99 %, and a tenth more for five draws."""
 CLOSE = 0.07
-"""Precision of the recommended noise level that decides the size of a sample."""
+"""Precision of the noise level that decides the sample size."""
 FEWEST_ROWS = 20
 """Fewer records decide nothing, and figures of fewer than ten are withheld (docs/privacy.md)."""
 
 MOST_TOLD = 8
-"""Most columns in one error message."""
+"""Most columns in one message."""
 
 
 class Chosen(NamedTuple):
@@ -35,15 +35,15 @@ class Chosen(NamedTuple):
     Attributes
     ----------
     data : dict
-        A scenario's section ``data`` for all records.
+        A scenario's section ``data``.
     measured : dict
         The section for the measured records.
     table : Table
         The measured records.
     all_rows : int
-        Number of records without blanks.
+        Records without blanks.
     notes : tuple of str
-        On columns and records that are left out.
+        On omitted columns and records.
     """
 
     data: dict[str, Any]
@@ -54,7 +54,7 @@ class Chosen(NamedTuple):
 
 
 def sample_size(target: float) -> int:
-    """Return the records that settle the noise level to `CLOSE`.
+    """Number of records that settle the noise level to `CLOSE`.
 
     With noise v the share unknown is about ``u = v/(v + λ)``, so ``dv/v = du/(u(1 − u))``. The mean
     of n squared errors spreads by ``u·√(2/n)``.
@@ -133,7 +133,6 @@ def _loaded(data: dict[str, Any], seed: int) -> Table:
 
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
-    """Return the columns that noise can be added to, and notes on the others."""
     why = {
         column.name: "is what is to be predicted" if column.name == target else _unfit(column)
         for column in describe(source).columns
@@ -150,7 +149,6 @@ def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
 
 
 def _unfit(column: Column) -> str:
-    """Return why a column needs its name to be perturbed; empty if it does not."""
     if column.kind == "number":
         return ""
     hint = (
@@ -162,7 +160,7 @@ def _unfit(column: Column) -> str:
 
 
 MOST_COPIES = 50
-"""The audit of more would take hours."""
+"""An audit of more takes hours."""
 LARGEST_SPREAD = 1e6
 USES = {
     "mean": "how much the standard error of a mean grows",
@@ -183,22 +181,22 @@ class Request:
         A path or a registered source.
     copies : int
     unknown : float
-        Target: share of every attribute's variance to stay unknown, in (0, 1).
+        Target share of every attribute's variance, in (0, 1).
     utility : str
-        ``mean``, ``regression`` or ``classifier``, which predicts the column ``target``.
+        ``mean``, ``regression`` or ``classifier`` of the column ``target``.
     schemes : tuple of str
-        To compare; by default the schemes that add Gaussian noise to numbers.
+        By default those that add Gaussian noise to numbers.
     columns : tuple of str, optional
     rows : int, optional
         Records to measure.
     spread : float
-        Ratio of the last copy's perturbation to the first; the others in equal ratios between.
+        Ratio of the last copy's perturbation to the first; geometric between.
     seed : int
         Of the noise in audits, never of a release.
     parameters : mapping
         Of every scheme.
     bounds : mapping
-        Column → (low, high) of one record: they size the noise, and releases get their ε.
+        Column → (low, high) of one record, to size the noise and state ε.
     delta : float
         δ of noise without a pure ε, in (0, 1).
     epsilon : float, optional
@@ -266,7 +264,7 @@ MODEL = "decision-tree"
 
 
 def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
-    """Return the section ``utility`` of the audits: the class to predict, if any."""
+    """Section ``utility`` of the audits: the class to predict, if any."""
     if request.target is None:
         return {}
     data = chosen.measured

@@ -35,7 +35,7 @@ from auditor.schemes.replacement.base import UniformScheme
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
 """Entries of a manifest that a later batch needs."""
 OF_THE_RELEASE = ("attributes", "precision", "law")
-"""Entries of the first batch that hold for later ones."""
+"""Entries of the first batch that hold for all."""
 GIVE = "give the originals of every batch as they were, in order"
 
 
@@ -51,9 +51,9 @@ def append_copies(
 ) -> list[Path]:
     """Write the copies of a later batch of records; return their paths.
 
-    ``earlier`` are the originals of every released batch, in order; the first one's moments scale the
-    noise. ``key`` is a column that identifies records, in all files; ``repeats`` perturbs records with
-    a released key again. The release states scheme, levels, columns and treatment.
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale
+    the noise. ``key`` identifies records in all files; ``repeats`` perturbs released records again.
+    The release states scheme, levels, columns and treatment.
 
     Warns
     -----
@@ -147,7 +147,7 @@ def _tables_before(
         if scheme.engine == "categorical":
             blanks = part["missing"] == "keep"
             table: Any = one.categories(blanks)
-        else:  # only in the first batch every column must vary
+        else:  # later columns need not vary
             scale = table_moments(tables[0]) if tables else None
             table = replace(one, scale=scale).numbers()[1]
         if table.rows != part["rows"]:
@@ -165,7 +165,6 @@ def _is_as_drawn(part: Mapping[str, Any]) -> bool:
 
 
 def _check_related(path: str, table: Table, copy: Path) -> None:
-    """Refuse originals that cannot belong to a copy; a few changed cells pass."""
     if not copy.exists():
         return
     rows, names = min(table.rows, LOOKED_AT), list(table.attributes)

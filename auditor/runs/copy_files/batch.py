@@ -36,7 +36,7 @@ def write_batch(
 ) -> list[Path]:
     """Draw and write one batch of records; return the paths of its files.
 
-    ``manifest`` completes the facts that the batch states of itself.
+    ``manifest`` completes the batch's facts.
     """
     treatment, names = asked.treatment, column_names(asked.data) if is_file(asked.data) else []
     warn_owner(file_notes(asked.data))

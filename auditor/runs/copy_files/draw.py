@@ -43,7 +43,7 @@ class Drawn(NamedTuple):
 
 
 def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
-    """Draw and finish copies block by block, as ``auditor.perturb`` draws them."""
+    """Draw and finish copies block by block."""
     missing = asked.treatment.missing
     blanks = Blanks(0, 0, {}) if missing == "refuse" else Blanks.of(asked.raw())
     levels = checked_levels(asked.levels, asked.seed, scheme)
@@ -132,7 +132,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
 
 
 def released_columns(scheme: Scheme, attributes: Sequence[str]) -> list[str]:
-    """Return the names of a copy's columns: the attributes, or ``y1, y2 …`` of other schemes."""
+    """Names of a copy's columns: the attributes, or ``y1, y2 …`` of other schemes."""
     width = scheme.output_width(len(attributes))
     return list(attributes) if width == len(attributes) else [f"y{k + 1}" for k in range(width)]
 

@@ -1,4 +1,4 @@
-"""Releases read from folders, to be extended or appended to in Python."""
+"""Releases read from folders."""
 
 from __future__ import annotations
 
@@ -35,24 +35,20 @@ from auditor.schemes.replacement.base import UniformScheme
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
-    """Return the release in a folder, to be extended or appended to.
+    """Release in a folder, to be extended or appended to.
 
-    ``auditor perturb`` wrote it.
-
-    New copies and records are written to the folder, under a lock and before they are returned.
+    New copies and records are written to the folder, under a lock, before they are returned.
 
     Parameters
     ----------
     X : DataFrame, or list of DataFrames
-        The original, with its records in the order of the copies'; several batches concatenated,
-        or as a list.
+        The original in the copies' order; batches concatenated or as a list.
     folder : Path or str
 
     Raises
     ------
     AuditorError
-        The folder holds no whole release, or not one of this table, or another command is writing
-        there.
+        The folder has no whole release of this table, or another command is writing there.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -80,7 +76,7 @@ class FolderLineage(Lineage):
             yield self.read()
 
     def read(self) -> Release:
-        """Return the release in the folder, which is ``taken``."""
+        """Release in the folder, which is ``taken``."""
         folder, X = self.folder, self.X
         try:
             manifest = read_manifest(folder) or {}
@@ -119,8 +115,7 @@ class FolderLineage(Lineage):
         Raises
         ------
         AuditorError
-            A new file would be written over another, or new records lack columns that the release
-            keeps.
+            A new file would replace another, or new records lack columns that the release keeps.
         """
         manifest = read_manifest(self.folder) or {}
         parts, added = (
@@ -166,15 +161,7 @@ class FolderLineage(Lineage):
 def _check_table(
     scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
 ) -> None:
-    """Refuse another table, or another order of records, if the fingerprints are comparable.
-
-    They are under the owner's key, of columns without blanks and dates.
-
-    Raises
-    ------
-    AuditorError
-        A fingerprint differs.
-    """
+    """Refuse another table or order by comparable fingerprints, without blanks and dates."""
     start = 0
     for part in parts:
         batch = X.iloc[start : start + part["rows"]]

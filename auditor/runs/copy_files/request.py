@@ -1,7 +1,7 @@
-"""Requests for copies, and the finishing of drawn columns that they ask for.
+"""Requests for copies, and finishing of drawn columns.
 
-Each copy is finished alone, as a function of the copy, of public bounds and steps, and of the blank
-cells. Theorem 4 is exact for copies as drawn, and no longer for these (docs/release.md).
+Each copy is finished alone, from the copy, public bounds and steps, and the blank cells. Theorem 4
+is no longer exact for finished copies (docs/release.md).
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class Treatment:
     Attributes
     ----------
     missing : 'refuse', 'drop', 'mean' or 'keep'
-        Blank cells are an error; their records are in no copy; the column's mean is perturbed in
-        their place; or they are blank in every copy.
+        Blank cells are an error; drop their records; perturb the column's mean instead; or they
+        stay blank.
     bounds : mapping
-        Column → lowest and highest written value, empty for none; column ``""`` means every column
-        of numbers.
+        Column → lowest and highest written value, empty for none; ``""`` means every column of
+        numbers.
     forms : mapping
         Date columns → the format of their text, if not ISO 8601.
     steps : mapping, optional
-        Steps that earlier copies were rounded to; by default the values' own.
+        Steps of earlier copies; by default the values' own.
     unit : str, optional
-        Column of units. All records of one have the noise of its first record in columns that are
-        constant within every unit.
+        Column of units. A unit's records share noise in columns that are constant within every
+        unit.
     """
 
     missing: Blank = "refuse"
@@ -95,8 +95,9 @@ AS_DRAWN = Treatment()
 class Asked:
     """Table to perturb, form of the copies, and facts from earlier batches.
 
-    ``earlier`` is their number of records. ``scale`` has the moments of the first batch, which scale
-    the noise, ``domains`` the possible values of categories. ``past`` is as of ``Key``.
+    ``earlier`` is their number of records. ``scale`` has the moments of the first batch,
+    ``domains``
+    the possible values of categories. ``past`` is as of ``Key``.
     """
 
     data: str
@@ -121,7 +122,7 @@ class Asked:
         return raw_frames(self.data, self.columns, self.rows, self.rng)
 
     def kinds(self, columns: Sequence[str]) -> dict[str, Stored]:
-        """Return the kinds of columns.
+        """Kinds of columns.
 
         Raises
         ------
@@ -136,7 +137,7 @@ class Asked:
         return stored_kinds(self.data, columns, self.raw(), self.treatment.forms)
 
     def table(self, **kinds: Any) -> Table:
-        """Return the table to perturb, means in place of blanks that are kept."""
+        """Table to perturb, means in place of blanks that are kept."""
         missing = "mean" if self.treatment.missing == "keep" else self.treatment.missing
         use = DataUse(
             self.data, self.columns, self.rows, missing, unit=self.treatment.unit, **kinds
@@ -144,13 +145,13 @@ class Asked:
         return load_table(use, self.rng, varied=self.scale is None)
 
     def numbers(self) -> tuple[dict[str, Stored], Table]:
-        """Return the kinds of the named columns, and the table, dates as days."""
+        """Kinds of the named columns, and the table, dates as days."""
         kinds, forms = self.kinds(self.columns) if self.columns else {}, self.treatment.forms
         dated = [name for name, kind in kinds.items() if kind in ("date", "time")]
         return kinds, self.table(dates={name: forms.get(name) for name in dated})
 
     def categories(self, blanks: bool) -> CategoricalTable:
-        """Return categories to perturb; ``blanks`` have each column's commonest value.
+        """Categories to perturb; ``blanks`` have each column's commonest value.
 
         Domains are from earlier records, else observed or declared by the source.
 
@@ -175,7 +176,7 @@ class Asked:
 def filled_categories(
     frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]
 ) -> CategoricalTable:
-    """Return categories in memory, each column's commonest value in place of blanks.
+    """Categories in memory, each column's commonest value in place of blanks.
 
     Raises
     ------
@@ -222,7 +223,7 @@ class Finish(NamedTuple):
         return math.isinf(self.low) and math.isinf(self.high)
 
     def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
-        """Return one column of a copy; a rounded one has the kind of the original."""
+        """A finished column; a rounded one has the original's kind."""
         x = np.clip(column.to_numpy(dtype=np.float64), self.low, self.high)
         if math.isnan(self.step):
             return pd.Series(x, dtype=column.dtype)
@@ -259,9 +260,9 @@ def _places(step: float) -> int:
 def finishes(
     table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: NDArray[np.bool_] | None
 ) -> dict[str, Finish]:
-    """Return the finishing of each column.
+    """Finishing of each column.
 
-    Columns that are drawn ``whole`` are written as whole numbers, even unrounded; dates are days.
+    Columns drawn ``whole`` are written as whole numbers; dates are days.
 
     Raises
     ------
@@ -329,8 +330,7 @@ def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
 def in_single(parts: Parts, noise: NDArray[np.float64] | None) -> Parts:
     """Yield copies as 32-bit numbers.
 
-    On a grid, 32 bits hold the multiples exactly. Elsewhere a rounded copy is a function of the
-    copy. Rounding that swallows the noise, or equates copies, is refused.
+    Exact for multiples on a grid. Rounding that swallows the noise, or equates copies, is refused.
     """
     for part in parts:
         for place, copy in enumerate(part):
@@ -347,9 +347,9 @@ def in_single(parts: Parts, noise: NDArray[np.float64] | None) -> Parts:
 
 
 def shared_in_units(parts: Parts, table: Table) -> tuple[Parts, list[str]]:
-    """Return copies with one noise per unit in columns constant within units, and these columns.
+    """Copies with one noise per unit in columns constant within units; these columns.
 
-    Each cell is the one of the unit's first record.
+    Each cell is from the unit's first record.
     """
     assert table.units is not None
     units: Indices = table.units

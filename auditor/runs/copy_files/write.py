@@ -1,7 +1,7 @@
-"""Releases in folders: written, continued by later batches, and read in Python.
+"""Releases in folders: written and read.
 
-No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are in no
-file, because an exact covariance reveals the last record to an adversary who knows all others.
+No file in a folder helps a recipient to undo the noise. Not even the moments that scale it are
+there, as an exact covariance reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def write_copies(
     Warns
     -----
     AuditorWarning
-        Columns left out, blanks, rounding and bounds; an earlier release of these columns; a
-        release lost by ``force``.
+        Omitted columns, blanks, rounding and bounds; an earlier release of these columns; one lost
+        by ``force``.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def write_copies(
 
     Notes
     -----
-    Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is in
-    memory if the scheme needs all of it, it has dates, or categories keep their blanks.
+    Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is
+    in memory if the scheme needs all of it, for dates, or if categories keep blanks.
     """
     parameters = dict(parameters or {})
     if isinstance(levels, Mapping):
@@ -174,7 +174,6 @@ def _sized(
     rows: int | None,
     missing: Blank,
 ) -> tuple[list[float], dict[str, Any], list[str]]:
-    """Return levels, parameters and columns for noise sized by bounds of all records."""
     ((currency, stated),) = guarantees.items()
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")

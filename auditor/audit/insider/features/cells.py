@@ -37,7 +37,7 @@ class Cells(Feature):
 
 
 def agreed_where_two_agree(j: int, shown: Shown) -> Array:
-    """Agreed value less its mean; 0 where no two copies agree."""
+    """Agreed value less its mean; 0 if no copies agree."""
     value, number = most_shown(shown.filled[:, :, j])
     return np.where(number > 1, value - value.mean(), 0.0)
 
@@ -78,7 +78,7 @@ class Combinations(Feature):
 
 
 def size(c: int, shown: Shown) -> Array:
-    """Its distance from its median."""
+    """Distance from the median."""
     v = shown.series[:, c]
     return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
 
@@ -91,7 +91,7 @@ def length(shown: Shown) -> Array:
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Ratio of two cells; 0 where the second is 0 but for rounding."""
+    """Ratio of two cells; 0 for a divisor of rounding."""
     y, z = shown.flat[:, a], shown.flat[:, b]
     return np.divide(y, z, out=np.zeros_like(y), where=np.abs(z) > 1e-12 * np.abs(z).max())
 
@@ -119,7 +119,7 @@ def pattern(shown: Shown) -> Indices:
 
 
 def special(c: int, shown: Shown) -> Indices:
-    """Indicators of cells that are blank, or of at most two heaped values."""
+    """Indicators of blank cells, or of at most two heaped values."""
     y = shown.flat[:, c]
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
@@ -136,8 +136,7 @@ def unfilled(c: int, shown: Shown) -> Array:
 
 
 POWERS, MOST_SERIES = 10, 12
-"""Powers of ten that are tried as moduli, from the largest below a column's range, and columns that
-they are tried on."""
+"""Most powers of ten as moduli, and columns that they are tried on."""
 
 
 @register
@@ -174,7 +173,7 @@ class Residues(Feature):
 def remainder(c: int, power: int, shown: Shown) -> Array:
     """Remainder of a column by a power of ten; 0 where a double cannot hold it."""
     v = shown.series[:, c]
-    # Powers below 1 are no sums of powers of two: divide first; whole quotients leave 0.
+    # Divide first, because powers below 1 are no sums of powers of two.
     parts = np.mod(v, 10.0**power) if power >= 0 else v * 10.0**-power
     if power >= 0:
         return parts
@@ -213,7 +212,6 @@ class Steps(Feature):
             for sign in (1, -1):
                 apart = x[there] - sign * shown.series[there, c]
                 if step := common_step(apart - apart[0]):
-                    # begins at the attribute's least value
                     shift = float((apart[0] - known.least) % step)
                     yield (
                         f"remainder of series {c} by {sign * step:g}",

@@ -26,7 +26,7 @@ from auditor.process.deferred import scipy
 from auditor.registry import register
 
 REACH, RULES = 8, 3
-"""Neighbours on either side that vote for a record's place, and distances that each may state."""
+"""Neighbours on either side that vote for a place, and distances that each may state."""
 NEAR = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
@@ -79,7 +79,7 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
     n = len(x)
     F, G = np.fft.rfft(x, axis=0).conj(), np.fft.rfft(y, axis=0)
     S = np.abs([np.fft.irfft((F * part).sum(axis=1), n) for part in (G, G.conj())])
-    S[0, 0] = 0.0  # a record's own row
+    S[0, 0] = 0.0
     far = float(np.prod([np.linalg.norm(part, axis=1).max() for part in (x, y)]))
     looks = math.log(2 * n / BY_CHANCE)
     least = math.sqrt(2.0 * np.square(S).mean() * looks) + far * looks / 1.5

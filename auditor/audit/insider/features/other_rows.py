@@ -25,12 +25,12 @@ from auditor.process.deferred import scipy
 from auditor.registry import register
 
 BESIDE = 1, 2, 4, 10
-"""Rows on either side whose mean is taken."""
+"""Rows on either side that are averaged."""
 
 
 @register
 class Neighbours(Feature):
-    """Cells and differences of the rows before and after, and the mean of near rows, whichever side is nearer."""
+    """Cells and differences of adjacent rows, and the nearer mean of near rows."""
 
     name = "neighbours"
 
@@ -67,7 +67,7 @@ def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
 
 
 def mean_before(y: Array, rows: int) -> Array:
-    """Mean of so many cells before each, or the cell itself without any.
+    """Mean of up to ``rows`` cells before each, else the cell.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def next_in_order(c: int, other: int, shown: Shown) -> Array:
 
 @register
 class Matching(Feature):
-    """Codes of equal cells, the number of equal cells, and means of the other records of a group."""
+    """Codes and numbers of equal cells, and means of a group's other records."""
 
     name = "matching"
 
@@ -137,12 +137,12 @@ def group_mean(other: int, c: int, shown: Shown) -> Array:
 
 
 SHORT = 128
-"""Rows of the short stretches, in which noise is found whose frequency changes along the rows."""
+"""Rows of short stretches, for noise of changing frequency."""
 
 
 @register
 class Place(Feature):
-    """Normal scores of a record's place and key, and the periodic part of each cell, of all rows and of short stretches."""
+    """Normal scores of place and key, and periodic parts of cells."""
 
     name = "place"
 
@@ -193,12 +193,12 @@ def standing_out(frames: Array, n: int) -> Array:
 
 
 MOST_MEANS = 128
-"""Pairs of a group and a column."""
+"""Most pairs of a group and a column."""
 
 
 @register
 class ShownColumns(Feature):
-    """Unaudited columns, also of rows beside, products, ratios, and means by value."""
+    """Unaudited columns, adjacent rows, products, ratios, and means by value."""
 
     name = "shown-columns"
 
