@@ -94,7 +94,7 @@ def of_categories(
 
 
 def faults() -> dict[str, Make]:
-    """Return all faults by name; those of the self-test have a page of their own."""
+    """Return all faults by name, without the self-test's, which have a page."""
     coins = {
         f"categories: {name}": partial(of_categories, fault)
         for name, fault in planted_coins.FAULTS.items()
@@ -119,7 +119,7 @@ def missed(name: str, found: Sequence[tuple[float, LawTest]], at: Sequence[bool]
     """Return a line on the power that the best test could have; "" if all are found.
 
     Exponents of p-values grow in proportion to rows. The exponent of the one comparison that finds the
-    fault at 10,000 rows, uncorrected, gives the p-value of a test that knows this comparison.
+    fault at 10,000 rows, uncorrected, has the p-value of a test that knows this comparison.
     """
     if all(at):
         return ""
@@ -143,7 +143,7 @@ def usually_found(make: Make, rows: int) -> bool:
 
 
 def honest_batch(seed: int) -> tuple[list[dict[str, float]], int]:
-    """Return p-values of ``BATCH`` honest releases, and the number of refused ones."""
+    """Return p-values of ``BATCH`` honest releases, and the number of refusals."""
     warnings.simplefilter("ignore")
     rng, found, refused = np.random.default_rng(seed), list[dict[str, float]](), 0
     for k in range(BATCH):
@@ -252,7 +252,7 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.jobs) as pool:
         batches = pool.map(honest_batch, range(-(-arguments.honest // BATCH)))
         reasons = list[str]()
-        for new in (False, True):  # new faults come last
+        for new in (False, True):  # new faults are last
             found = list[list[bool]]()
             some = [name for name in names if name.startswith("new: ") == new]
             for line, at, reason in pool.map(detected, some):

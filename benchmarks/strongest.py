@@ -1,9 +1,8 @@
 """The strongest attack of each kind on real tables: `python -m benchmarks.strongest`.
 
-`--save FILE` keeps the figures, `--before FILE` shows kept ones beside, `--write FILE` writes the page.
-One corner-wave copy of each table at variance 0.3, perfect knowledge of moments. Tables come with
-this package, scikit-learn, statsmodels and plotnine; those of packages that are not installed are
-left out. `--package-files DIR` names a folder of unpacked packages to read in their place."""
+`--save FILE` keeps the figures, `--before FILE` adds kept ones, `--write FILE` writes the page.
+One corner-wave copy of each table at variance 0.3, perfect knowledge of moments. Tables are of
+this package, scikit-learn, statsmodels and plotnine; without a package its tables are left out. `--package-files DIR` names a folder of unpacked packages to read in their place."""
 
 from __future__ import annotations
 

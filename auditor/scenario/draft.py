@@ -137,8 +137,8 @@ def draft(
 ) -> str:
     """YAML of a scenario.
 
-    ``source`` and ``copies`` have names from ``source_for``; without copies, schemes make them.
-    Copies show ``clear`` categorical columns unchanged, and ``renamed`` ones under another name.
+    ``source`` and ``copies`` have names from ``source_for``; without copies, schemes draw some.
+    Copies show ``clear`` categorical columns unchanged, and ``renamed`` columns under another name.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def draft(
 
 
 def names_of(table: Description, kind: str | None = None) -> set[str]:
-    """Names of all columns, or of those of one kind."""
+    """Names of all columns, or of one kind."""
     return {column.name for column in table.columns if kind in (None, column.kind)}
 
 

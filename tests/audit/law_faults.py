@@ -57,7 +57,7 @@ def table(kind, rows, seed=14):
 
 @dataclass
 class Drawn:
-    """A release that is drawn: what an audit looks at."""
+    """A drawn release, for the tests of an audit."""
 
     release: Release
     law: NoiseLaw
@@ -80,7 +80,7 @@ def drawn(X, scheme, levels, seed):
 
 
 def law_tests_of(drawn, change=None, seed=0):
-    """Return the tests of a release whose copies are changed."""
+    """Return the tests of a release with changed copies."""
     release, law, copies = drawn.release, drawn.law, drawn.copies
     if change is not None:
         copies = change(release.table.values, copies, law, np.random.default_rng(seed))
@@ -172,7 +172,7 @@ def code(function, share=0.5):
 
 
 def written(values, frequency, held):
-    """Return values whose digits after parts of 1/frequency hold a share."""
+    """Return values with a share in the digits after parts of 1/frequency."""
     return (np.floor(values * frequency) + held) / frequency
 
 
@@ -212,7 +212,7 @@ def far_by_turns(z, x, rng):
 
 
 def by_number(z, x, rng):
-    """An equidistributed sequence whose neighbours are uncorrelated."""
+    """An equidistributed sequence with uncorrelated neighbours."""
     alpha = 0.5 - math.sqrt(1.0 / 12.0)
     return z.std(axis=0) * ndtri(
         np.clip((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0, 1e-9, 1 - 1e-9)

@@ -155,7 +155,7 @@ SHAPED = NORMAL | {
 @lru_cache(maxsize=2)
 def cells(kind):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "REDRAWS", 2)  # error bars of what is learnt are not looked at
+        patch.setattr(linear, "REDRAWS", 2)  # error bars of learnt figures are not tested
         patch.setattr(opened, "ROW_REDRAWS", 2)
         found = auditor.run({"normal": NORMAL, "shaped": SHAPED}[kind]).measurements
     floors = {key(r): r.value for r in found if r.metric == "error_floor" and r.attack is None}
@@ -219,12 +219,14 @@ def test_of_records_whose_law_nobody_declares_there_is_none(tmp_path):
     rows = np.random.default_rng(1).normal(size=(50, 2))
     np.savetxt(tmp_path / "t.csv", rows, delimiter=",", header="a,b", comments="")
     why = "nobody declares the law"
-    assert absent(floors(str(tmp_path / "t.csv")), why)  # normal, as it happens; nobody knows
+    assert absent(
+        floors(str(tmp_path / "t.csv")), why
+    )  # normal by chance, which no source declares
     assert absent(floors({"source": "inline", "values": {"a": rows[:, 0].tolist()}}), why)
     assert absent(floors({"source": "iris"}), why)
-    # a record's neighbours tell of it
+    # a record depends on its neighbours
     assert absent(floors({"source": "autoregressive", "rows": 100}), why)
-    assert absent(floors(GAUSSIAN | {"order": "x1"}), why)  # ranks tell of what they were made from
+    assert absent(floors(GAUSSIAN | {"order": "x1"}), why)  # ranks depend on the ranked column
     mixed = {
         "source": "components",
         "rows": 100,

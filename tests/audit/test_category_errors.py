@@ -189,7 +189,7 @@ def test_belief_in_one_value_by_hand():
 
 
 def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
-    """A matrix that keeps a rare illness, and sends one in a hundred of the others there: of all values next to nothing is known."""
+    """A matrix keeps a rare illness and turns one other value in a hundred into it: values stay unknown."""
     rng, rest = np.random.default_rng(3), [0.01, 0.33, 0.33, 0.33]
     X = pd.DataFrame({"illness": rng.choice(["rare", "x", "y", "z"], 20_000, p=rest)})
     scheme = {

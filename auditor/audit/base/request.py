@@ -74,12 +74,12 @@ class ReleaseRequest:
 
     @cached_property
     def copies(self) -> int:
-        """How many copies the scheme releases."""
+        """Number of copies that the scheme releases."""
         return release_copies(self.use, self.scenario)
 
     @cached_property
     def coalitions(self) -> list[Coalition]:
-        """The coalitions that the scenario asks for."""
+        """Coalitions of the scenario."""
         return expand_all(self.scenario.coalitions, self.copies, self.scenario.seed)
 
     def context(
@@ -196,7 +196,7 @@ class Attempt:
     paired : dict
         Gains over copies chosen before any measurement.
     told : bool
-        Whether the attack asked for the table's distinct values.
+        Whether the attack knows the table's distinct values.
     gains : dict
         The insider's gains by pooling.
     """
