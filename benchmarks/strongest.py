@@ -2,7 +2,8 @@
 
 `--save FILE` keeps the figures, `--before FILE` adds kept ones, `--write FILE` writes the page.
 One corner-wave copy of each table at variance 0.3, perfect knowledge of moments. Tables are of
-this package, scikit-learn, statsmodels and plotnine; without a package its tables are left out. `--package-files DIR` names a folder of unpacked packages to read in their place."""
+this package, scikit-learn, statsmodels and plotnine; without a package its tables are left
+out. `--package-files DIR` names a folder of unpacked packages to read in their place."""
 
 from __future__ import annotations
 
