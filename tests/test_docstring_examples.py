@@ -2,14 +2,11 @@ import doctest
 import importlib
 import pkgutil
 
-import pytest
-
 import auditor
 import auditor_attacks
 import auditor_reports
 
 
-@pytest.mark.slow
 def test_examples_give_what_they_show():
     names = [
         found.name

@@ -67,8 +67,8 @@ class Estimate:
         --------
         >>> import auditor
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> estimate = auditor.attack("known-io-rotation", auditor.perturb(X, "rotation", [0],
-        seed=1), knowledge={"known-records": 1})
+        >>> copies = auditor.perturb(X, "rotation", [0], seed=1)
+        >>> estimate = auditor.attack("known-io-rotation", copies, knowledge={"known-records": 1})
         >>> estimate.chances(0.5).shape
         (50,)
         """

@@ -268,7 +268,7 @@ def perturb(
     --------
     >>> import numpy as np
     >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5],
-    seed=7)
+    ...                   seed=7)
     >>> release.extend([0.4], seed=8).levels
     (0.25, 0.5, 0.4)
     """
