@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
-from auditor.expectations.guarantees import as_drawn
+from auditor.expectations.noise_follows_law import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.process.deferred import scipy
 from auditor.registry import register
