@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 from auditor.registry import register
 from auditor.results.renderer import clean
 
-from .charts.chart import CONFIG, content_policy, inflated, json_block, script
-from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
-from .layout.audit import DocumentRenderer, data_table
-from .layout.document import Document, cut, overview, shown
-from .wording.sentences import capital, share
+from .audit_document import DocumentRenderer, data_table
+from .chart import CONFIG, content_policy, inflated, json_block, script
+from .document import Document, cut, overview, shown
+from .figures import SCALE, Name, Text, clipped, number, percent, unbroken
+from .sentences import capital, share
 
 
 def inline(text: Text) -> Markup:
@@ -65,7 +65,7 @@ class Html(DocumentRenderer):
     def written(self, documents: Sequence[Document]) -> str:
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         charts = any(document.charts for document in documents)
-        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
+        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.chart
         sources = [inflated(bundle), ours] if charts else [ours]
         text: str = (
             environment()

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from auditor.registry import register
 from auditor.results.renderer import clean
 
-from .figures.figures import Text, said
-from .layout.audit import DocumentRenderer
-from .layout.document import (
+from .audit_document import DocumentRenderer
+from .document import (
     MARKDOWN,
     Block,
     Code,
@@ -25,6 +24,7 @@ from .layout.document import (
     overview,
     shown,
 )
+from .figures import Text, said
 
 
 @register

@@ -20,12 +20,9 @@ from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import clean
 
-from .charts.chart import sparklines
-from .figures.figures import SCALE, Text, clipped, number, said
-from .figures.matrix import knows
-from .figures.reading import Reading, unique
-from .layout.audit import DocumentRenderer
-from .layout.document import (
+from .audit_document import DocumentRenderer
+from .chart import sparklines
+from .document import (
     TERMINAL,
     Bars,
     Block,
@@ -45,9 +42,12 @@ from .layout.document import (
     overview,
     shown,
 )
-from .wording.headline import Bar, headline
-from .wording.sentences import capital, share
-from .wording.verdict import verdicts
+from .figures import SCALE, Text, clipped, number, said
+from .headline import Bar, headline
+from .matrix import knows
+from .reading import Reading, unique
+from .sentences import capital, share
+from .verdict import verdicts
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN, "good": GOOD, "bad": BAD, "open": OPEN}

@@ -11,8 +11,8 @@ from auditor.audit.categorical.posterior_measures import Frame, Sums, measured
 from auditor.audit.categorical.release import distinct
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdicts
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 

@@ -14,13 +14,13 @@ from auditor import registry
 from auditor.expectations.metric import judge_bounds
 from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.metrics import causes
-from auditor_reports.figures.figures import Figure
-from auditor_reports.figures.reading import Reading
-from auditor_reports.layout.diagnosis import noise, shown_columns
+from auditor_reports import sentences as say
+from auditor_reports.details import noise, shown_columns
+from auditor_reports.figures import Figure
+from auditor_reports.reading import Reading
+from auditor_reports.sentences import Numbers, exactly, share
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording import sentences as say
-from auditor_reports.wording.sentences import Numbers, exactly, share
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.verdict import verdicts
 from benchmarks import leaks
 from tests.audited import written
 from tests.reports.report_cases import audited, error, measurement

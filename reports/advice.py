@@ -7,11 +7,7 @@ import math
 from auditor.results.records import Advice, Exposed, Tried
 from auditor.results.renderer import clean
 
-from ..charts.chart import Chart, field, quantity, view
-from ..figures.figures import Name, braces, clipped, number, percent
-from ..figures.reading import unique
-from ..wording.sentences import capital
-from ..wording.words import STATUS_MARKS, scenario_yaml
+from .chart import Chart, field, quantity, view
 from .document import (
     MARKDOWN,
     PAGE,
@@ -26,6 +22,9 @@ from .document import (
     Section,
     Table,
 )
+from .figures import Name, braces, clipped, number, percent
+from .reading import unique
+from .sentences import STATUS_MARKS, capital, scenario_yaml
 
 CAPTION = (
     "A point is a release: upwards more stays unknown of the attribute that is worst off, to the right its copies lose more of their use. "

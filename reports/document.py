@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ..charts.chart import Chart
-from ..figures.figures import Severity, Text, clipped, percent
-from ..wording.detail import Fact
-from ..wording.headline import Bar, Headline
-from ..wording.sentences import Definition, share
-from ..wording.words import Check
+from .chart import Chart
+from .figures import Severity, Text, clipped, percent
+from .headline import Bar, Headline
+from .sentences import Check, Definition, share
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -74,6 +72,13 @@ class Code(Block):
     language: str
     text: str
     title: str = ""
+
+
+class Fact(NamedTuple):
+    """One line of a detail."""
+
+    term: str
+    text: str
 
 
 class Row(NamedTuple):

@@ -12,13 +12,11 @@ from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import ExpectationRecord, Remedy
 
-from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
-from ..figures.matrix import untried_kinds, untried_text
-from ..figures.reading import ERROR, Reading, best_single, ceiling
-from ..figures.strongest import EXACT, lowest_attribute
-from .card import MARKS, State, Verdict, most_telling
-from .sentences import capital, exactly, share
-from .words import check, counts, left_out, outcome
+from .figures import Figure, Name, Text, clipped, copies, listed, number, percent
+from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
+from .reading import ERROR, Reading, best_single, ceiling
+from .sentences import capital, check, counts, exactly, left_out, outcome, share
+from .verdict import MARKS, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3

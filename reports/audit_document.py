@@ -14,52 +14,21 @@ from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
 from auditor.results.renderer import Renderer, clean, escaped
 
-from ..charts.audit_charts import charts, described, pictures, values_lines
-from ..charts.chart import Chart
-from ..figures.figures import SCALE, Name, Text, clipped, counted, with_error
-from ..figures.matrix import (
-    SHOWN_ELSEWHERE,
-    MatrixCell,
-    MatrixRow,
-    gathered,
-    label,
-    limited_text,
-    matrix,
-    reference_point,
-    telling,
-    untried_kinds,
-    untried_text,
-)
-from ..figures.reading import EVERYTHING, Reading, plain, unique
-from ..wording.card import Verdict, most_telling
-from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks
-from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
-from ..wording.sentences import (
-    GUESSES,
-    REPLICATES,
-    Definition,
-    error_bars,
-    metric_definitions,
-    prose,
-    share,
-    terms,
-)
-from ..wording.verdict import verdicts
-from ..wording.words import (
-    check,
-    counts,
-    left_out,
-    outcome,
-    partial_text,
-    plain_scenario,
-    provenance_terms,
-    reproduce,
-    rows_text,
-    scenario_yaml,
-)
 from .advice import advice_document
+from .audit_charts import charts, described, pictures, values_lines
 from .changes import changes_document
-from .diagnosis import guarantees, noise, shown_columns
+from .chart import Chart
+from .details import (
+    MARKS,
+    PROVED,
+    assumptions,
+    facts,
+    guarantees,
+    least_possible,
+    marks,
+    noise,
+    shown_columns,
+)
 from .document import (
     MARKDOWN,
     PAGE,
@@ -83,6 +52,43 @@ from .document import (
     Terms,
     sentence,
 )
+from .figures import SCALE, Name, Text, clipped, counted, with_error
+from .headline import exposures, headline, remedies, reproduces_a_figure
+from .matrix import (
+    SHOWN_ELSEWHERE,
+    MatrixCell,
+    MatrixRow,
+    gathered,
+    label,
+    limited_text,
+    matrix,
+    reference_point,
+    telling,
+    untried_kinds,
+    untried_text,
+)
+from .reading import EVERYTHING, Reading, plain, unique
+from .sentences import (
+    GUESSES,
+    REPLICATES,
+    Definition,
+    check,
+    counts,
+    error_bars,
+    left_out,
+    metric_definitions,
+    outcome,
+    partial_text,
+    plain_scenario,
+    prose,
+    provenance_terms,
+    reproduce,
+    rows_text,
+    scenario_yaml,
+    share,
+    terms,
+)
+from .verdict import Verdict, most_telling, verdicts
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""

@@ -9,8 +9,6 @@ from auditor.results.comparison import Change, Comparison
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
 
-from ..figures.figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
-from ..wording.sentences import Definition
 from .document import (
     MARKDOWN,
     PAGE,
@@ -24,6 +22,8 @@ from .document import (
     Table,
     Terms,
 )
+from .figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
+from .sentences import Definition
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
 """Listed differences per kind; the JSON format has all."""

@@ -9,17 +9,21 @@ from typing import Any
 from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
-from ..figures.figures import Figure, braces, clipped, copies, number, percent, with_error
-from ..figures.matrix import (
+from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
+from .figures import Figure, braces, clipped, copies, number, percent, with_error
+from .matrix import (
     SHOWN_ELSEWHERE,
+    Spread,
     attribute_text,
     data_unit,
     label,
+    lowest_attribute,
     metric_title,
     path_title,
+    spreads,
     telling,
 )
-from ..figures.reading import (
+from .reading import (
     ERROR,
     EVERYTHING,
     Figures,
@@ -33,8 +37,6 @@ from ..figures.reading import (
     plain,
     unique,
 )
-from ..figures.strongest import Spread, lowest_attribute, spreads
-from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
