@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -14,8 +13,6 @@ from auditor.results.renderer import clean
 
 Z95 = 1.959963984540054
 """Half-width of a 95 % normal interval, in standard errors."""
-FEWEST_REPLICATES = 3
-"""Fewest replicates whose spread is an error bar, if no other exists."""
 SIGNED = frozenset({"collusion_gain"})
 """Metrics that can be negative."""
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
@@ -81,9 +78,6 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     if not math.isfinite(value):
         return None
     count, source = len(measured), str(measured[0].error_bar)
-    if error is None and count >= FEWEST_REPLICATES:
-        spread = statistics.stdev([record.value or 0.0 for record in measured])
-        error, source = spread / math.sqrt(count) or None, "replicates"
     reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
     first = measured[0]
