@@ -17,8 +17,6 @@ from auditor.results.renderer import escaped
 
 from .figures import (
     Figure,
-    Name,
-    Text,
     braces,
     copies,
     counted,
@@ -308,29 +306,6 @@ class Classes(Numbers):
         return f"Pooling {who} names every record's value{before if alone else ''}."
 
 
-def smaller_classes(shown: Figure, single: Figure, total: int) -> str:
-    """State that pooled copies distinguish more records than each copy."""
-    left = "alone" if shown.value == 1 else f"among {number(shown.value)}"
-    each = f"each of these copies has {number(single.value)} or more in every class"
-    return f"Pooling {copies(shown.coalition, total)} leaves some record {left}, where {each}."
-
-
-def weaker_guarantee(symbol: str, shown: Figure, single: Figure, total: int) -> str:
-    """State that pooling weakens a guarantee."""
-    alone = f"copy {single.coalition[0]} alone has {number(single.value)}"
-    who = copies(shown.coalition, total)
-    return (
-        f"Pooling {who} weakens what they guarantee: {symbol} {number(shown.value)}, where {alone}."
-    )
-
-
-def paying_to_another(paying: str, who: str, gain: Figure | None) -> str:
-    """State that pooling helps an attack other than the strongest."""
-    settled = "which is undecided" if gain is not None and gain.half else "without an error bar"
-    own = f"; the strongest attack gains {percent(gain.value)}, {settled}" if gain else ""
-    return f"{paying} That is {who}{own}."
-
-
 def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
     """State that no coalition improves on its best member."""
     most, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
@@ -363,44 +338,10 @@ def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Nu
     return f"Undecided whether pooling endangers the records: {why}; {left}."
 
 
-def held(gain: Figure | None, said: str) -> str:
-    """State that the scenario's own test found no gain."""
-    size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
-    return f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
-
-
 def expectation(record: ExpectationRecord) -> str:
     """State an expectation's outcome."""
     status = "is undecided" if record.status == "undecided" else record.status
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
-
-
-def exposure(name: str, shown: Figure, tied: Sequence[str], by: str) -> tuple[str, ...]:
-    """Name the most exposed attribute."""
-    to = (" to ", Name(by)) if by else ()
-    alike = f"within the error bars, {spelled(len(tied))} others are just as exposed"
-    others: tuple[str, ...] = (f"; {alike}.",) if tied else (".",)
-    if len(tied) == 1:
-        others = ("; within the error bars, ", Name(tied[0]), " is just as exposed.")
-    left = f" ({share(shown)} of its variance unknown"
-    return ("Most exposed: ", Name(name), left, *to, ")", *others)
-
-
-def left_to_given(
-    shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None
-) -> Text:
-    """State the error of an adversary with attributes in clear.
-
-    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies.
-    """
-    without = "" if alone is None else f", without any copy {percent(alone)}"
-    return (
-        "An adversary who already knows ",
-        Name(listed(given)),
-        f" of every record is left with {share(shown)} of the variance of ",
-        Name(attribute) if attribute else "the others",
-        f" unknown ({attack}){without}.",
-    )
 
 
 def _complement(shown: Figure) -> Figure:

@@ -22,14 +22,18 @@ from .figures import (
     SCALE,
     Z95,
     Figure,
+    Name,
     Severity,
     Text,
     braces,
     clipped,
     copies,
     listed,
+    number,
+    percent,
     said,
     severity,
+    spelled,
     with_error,
 )
 from .matrix import (
@@ -88,13 +92,12 @@ class Exposure(NamedTuple):
 class Disclosure(NamedTuple):
     """Records whose sensitive value an attack on classes claims rightly.
 
-    ``news`` is the share beyond chance, ``single`` the share from one copy.
+    ``news`` is the share beyond chance.
     """
 
     by: str
     shown: Figure
     news: Figure
-    single: Figure | None
 
 
 class Given(NamedTuple):
@@ -239,29 +242,34 @@ class Verdict:
         """Exposure, pooling and strongest attack, one sentence each."""
         where = f" at {self.where}" if self.where else ""
         who = f"Strongest attack measured: {self.who}{where}." if self.who else ""
-        away = self._given_away() or self._as_they_are()
-        return [
-            one for one in (self.exposure, away, self.sentence, self._left_to_given, who) if one
-        ]
+        found = (self.exposure, self._plainly, self.sentence, self._left_to_given, who)
+        return [one for one in found if one]
 
     @property
     def _left_to_given(self) -> Text:
         if self.given is None:
             return ""
         attribute, shown, attack, names, alone = self.given
-        rest = "" if attribute == EVERYTHING else clipped(attribute, 60)
-        known = [clipped(name, 60) for name in names]
-        return say.left_to_given(shown, clipped(attack, 60), known, rest, alone)
+        without = "" if alone is None else f", without any copy {percent(alone)}"
+        return (
+            "An adversary who already knows ",
+            Name(listed([clipped(name, 60) for name in names])),
+            f" of every record is left with {say.share(shown)} of the variance of ",
+            "the others" if attribute == EVERYTHING else Name(clipped(attribute, 60)),
+            f" unknown ({clipped(attack, 60)}){without}.",
+        )
 
-    def _given_away(self) -> str:
-        if self.disclosed is None or self.disclosed.shown.value <= 0:
-            return ""
-        by, shown, news, _ = self.disclosed
-        alike = say.share(shown) == say.share(news)
-        chance = "" if alike else f", which is {say.share(news)} of what is not known without it"
-        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
-
-    def _as_they_are(self) -> str:
+    @property
+    def _plainly(self) -> str:
+        """Values that classes give away, that copies show, or that beliefs near."""
+        if self.disclosed is not None and self.disclosed.shown.value > 0:
+            by, shown, news = self.disclosed
+            said, chance = (
+                say.share(shown),
+                f", which is {say.share(news)} of what is not known without it",
+            )
+            chance *= said != say.share(news)
+            return f"Of {said} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
         if self.shown is not None:
             name, shown = self.shown
             one = len(shown.coalition) == 1
@@ -283,8 +291,18 @@ class Verdict:
         if self.exposed is None or self.finding == "exact":
             return ""
         name, shown, tied, by = self.exposed
-        others = [clipped(other, 60) for other in tied]
-        return say.exposure(clipped(name, 60), shown, others, by)
+        alike: Text = "."
+        if tied:
+            two = len(tied) == 1
+            others = Name(clipped(tied[0], 60)) if two else f"{spelled(len(tied))} others"
+            alike = (
+                "; within the error bars, ",
+                others,
+                f" {'is' if two else 'are'} just as exposed.",
+            )
+        left = f" ({say.share(shown)} of its variance unknown"
+        to = (" to ", Name(by)) if by else ()
+        return ("Most exposed: ", Name(clipped(name, 60)), left, *to, ")", *alike)
 
     @property
     def scales(self) -> list[Scale]:
@@ -475,8 +493,7 @@ class _Judge:
             return None
         who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
         shown = self.reading.figures(who, DISCLOSED)[news.coalition]
-        alone = [shares[who][(copy,)] for copy in news.coalition if (copy,) in shares[who]]
-        return Disclosure(str(who.attack), shown, news, max(alone, key=floor, default=None))
+        return Disclosure(str(who.attack), shown, news)
 
     def most(self, metric: str, *, sure: bool = False) -> tuple[str, Figure] | None:
         names = self.reading.attributes
@@ -562,9 +579,11 @@ class _Judge:
             rival = _Judge(self.reading, other)
             bounded = [g for g in rival.gains if ceiling(rival.found[g.coalition]) < single.value]
             if (paying := rival.paying(bounded)) is not None:
-                who = phrase(self.reading, other)
-                said = say.paying_to_another(paying[1], who, decided.gain)
-                return replace(decided, finding="gain", sentence=said)
+                said, own = f"{paying[1]} That is {phrase(self.reading, other)}", decided.gain
+                if own:
+                    settled = "which is undecided" if own.half else "without an error bar"
+                    said += f"; the strongest attack gains {percent(own.value)}, {settled}"
+                return replace(decided, finding="gain", sentence=f"{said}.")
         return None
 
     def beside_errors(self, decided: Verdict) -> Verdict | None:
@@ -576,11 +595,13 @@ class _Judge:
             sign = 1 if symbol else -1
             held = [self.reading.figures(one, metric) for one in self.here(metric)]
             if (pair := _pooled_worse(held, sign)) is not None:
-                said = (
-                    say.weaker_guarantee(symbol, *pair, self.total)
-                    if symbol
-                    else say.smaller_classes(*pair, self.total)
-                )
+                now, alone = (number(one.value) for one in pair)
+                left = "alone" if now == "1" else f"among {now}"
+                said = f"leaves some record {left}, where each of these copies has {alone} or more in every class"
+                if symbol:
+                    copy = f"copy {pair[1].coalition[0]} alone has {alone}"
+                    said = f"weakens what they guarantee: {symbol} {now}, where {copy}"
+                said = f"Pooling {copies(pair[0].coalition, self.total)} {said}."
                 return replace(decided, finding="gain", sentence=said, beside_errors=True)
         return None
 
@@ -685,7 +706,10 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
         return replace(verdict, finding="undecided", sentence=f"{said} {leaves}.")
     if record.status == "holds" and now in ("undecided", "no-gain"):
         if now == "undecided" and _covers(record.where, verdict):
-            return replace(verdict, finding="no-gain", sentence=say.held(verdict.gain, said))
+            gain = verdict.gain
+            size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
+            said = f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
+            return replace(verdict, finding="no-gain", sentence=said)
         return verdict
     return replace(verdict, sentence=f"{verdict.sentence} {said}")
 
