@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
-from auditor.results.records import Distribution, grouped
+from auditor.results.records import grouped
 from auditor.results.renderer import clean
 
-from .figures import Z95, Figure, Severity, clipped, counted, listed, severity
+from .figures import Figure, Severity, clipped, counted, listed, severity
 from .reading import (
     BEYOND,
     ERROR,
@@ -184,72 +183,6 @@ def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | Non
     return min(
         ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None)
     )[1]
-
-
-class Bin(NamedTuple):
-    """Share of records with absolute error in [low, high), and below ``high``."""
-
-    low: float
-    high: float
-    share: float
-    cumulative: float
-
-
-class Spread(NamedTuple):
-    """Errors of one coalition in one attribute, averaged over replicates.
-
-    ``exact``: all errors are 0. ``held``: records times replicates; 0 if unknown.
-    """
-
-    setting: Setting
-    coalition: tuple[int, ...]
-    attribute: str
-    bins: list[Bin]
-    exact: bool
-    held: int = 0
-
-    def half(self, share: float) -> float | None:
-        """95 % half-width of a share of independent records.
-
-        Conservative for noise drawn by record: ``mean p(1 − p) ≤ share (1 − share)``.
-        """
-        return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
-
-    def quantile(self, share: float) -> float | None:
-        """Quantile of the errors; None if it lies beyond the last bin."""
-        if self.exact:
-            return 0.0
-        for one in self.bins:
-            if one.cumulative >= share and one.share > 0:
-                return one.high - (one.cumulative - share) / one.share * (one.high - one.low)
-        return None
-
-
-def spreads(reading: Reading) -> Iterator[Spread]:
-    """Yield every distribution of errors, largest coalitions first."""
-    found = grouped(
-        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
-        for one in reading.result.distributions
-    )
-    groups = sorted(found.values(), key=lambda held: (-len(held[0].coalition), held[0].coalition))
-    yield from (_spread(reading, records) for records in groups)
-
-
-def _spread(reading: Reading, records: list[Distribution]) -> Spread:
-    first = records[0]
-    setting = Setting(reading.point_of(first.sweep), first.scheme, first.knowledge, first.attack)
-    shown = reading.figures(setting, ERROR, first.attribute).get(first.coalition)
-    exact = shown is not None and ceiling(shown) < EXACT
-    held = reading.rows_of(setting.point) * len(records)
-    return Spread(setting, first.coalition, first.attribute, _bins(records), exact, held)
-
-
-def _bins(records: list[Distribution]) -> list[Bin]:
-    edges, by_bin = records[0].edges, zip(*(record.shares for record in records), strict=True)
-    shares = [math.fsum(each) / len(records) for each in by_bin]
-    while len(shares) > 1 and not shares[-1] > 0:
-        shares.pop()
-    return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]
 
 
 UTILITIES = {
