@@ -27,7 +27,7 @@ from auditor.expectations.base import (
     place,
     worst,
 )
-from auditor.expectations.metric import LEVEL, ROUNDING, at_bound
+from auditor.expectations.metric import LEVEL, ROUNDING, Limits, at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
 from auditor.results.evidence import Evidence
@@ -203,19 +203,13 @@ class GrowthRate(Expectation):
     name = "growth-rate"
     reference = "li2012, Fig. 5"
 
-    class Parameters(Filter):
+    class Parameters(Limits, Filter):
         """What is swept, and bounds on the exponent."""
 
         metric: str = Field("seconds", description="metric that grows")
         against: str = Field(description="the swept path, whose values are positive numbers")
         at_most: float | None = Field(None, description="largest exponent allowed")
         at_least: float | None = Field(None, description="smallest exponent allowed")
-
-        @model_validator(mode="after")
-        def _some_bound(self) -> Any:
-            if self.at_most is None and self.at_least is None:
-                raise ValueError("needs a bound: at-least or at-most")
-            return self
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
@@ -231,16 +225,17 @@ class GrowthRate(Expectation):
             if len(points) >= 3
             for x, y in [np.transpose(points)]
         }
-        bound, most = (p.at_least, min) if p.at_most is None else (p.at_most, max)
+        (low, high), bound = p.limits(), p.bound
         if not slopes:
             why = f"fewer than three values of {p.against} with a measured {p.metric}"
             return Judgement("undecided", why, None, bound)
-        low = -math.inf if p.at_least is None else p.at_least
-        high = math.inf if p.at_most is None else p.at_most
-        inside = all(low <= slope <= high for slope in slopes.values())
+        least, most = min(slopes.values()), max(slopes.values())
+        inside = (low is None or low <= least) and (high is None or most <= high)
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         why = f"exponent of {p.metric} in {p.against}: {exponents}"
-        return Judgement("holds" if inside else "fails", why, most(slopes.values()), bound)
+        return Judgement(
+            "holds" if inside else "fails", why, least if high is None else most, bound
+        )
 
 
 @register

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor import registry
-from auditor.expectations.metric import judge_bounds
+from auditor.expectations.metric import Limits, judge_bounds
 from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.metrics import causes
 from auditor_reports import sentences as say
@@ -132,7 +132,7 @@ def test_a_bound_is_judged_on_the_cell_that_it_cites(cells):
         )
         for k, (value, error) in enumerate(cells)
     ]  # fmt: skip
-    judged = judge_bounds([[one] for one in records], 0.5, None, 0.5, "share unknown")
+    judged = judge_bounds([[one] for one in records], Limits(at_least=0.5), "share unknown")
     value, bar, place = re.search(
         r"share unknown (\S+) ± (\S+), wanted at least 0.5 \(.*, a(\d)\)", judged.why
     ).groups()
