@@ -19,8 +19,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, Valida
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base.errors import AuditorError
-from auditor.base.text import clean, escaped
+from auditor.base import AuditorError, clean, escaped
 from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
