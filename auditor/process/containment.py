@@ -1,4 +1,4 @@
-"""Containment of plugin errors by the block ``with contained()``.
+"""Containment of plugin errors (``with contained()``) and interrupts.
 
 | action of a plugin | result |
 | --- | --- |

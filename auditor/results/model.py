@@ -1,4 +1,4 @@
-"""Results of an audit: frozen and versioned records, written and read.
+"""Results of an audit, frozen and versioned, with the bibliography.
 
 Renderers read only this module. Results hold aggregates, never an original value. Figures are
 exact in memory; `AuditResult.disclosed` rounds all output.
@@ -41,6 +41,12 @@ from auditor.results.records import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by signal: 128 plus its number, as in shells."""

@@ -1,4 +1,4 @@
-"""Test tables, schemes and releases for checks of plugins."""
+"""Contract errors, and test tables, schemes and releases for plugins."""
 
 from __future__ import annotations
 
