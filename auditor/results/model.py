@@ -43,10 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-import json
-import re
-from functools import cache
-from importlib.resources import files
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by signal: 128 plus its number, as in shells."""
