@@ -483,9 +483,12 @@ def test_a_signal_that_a_destructor_swallows_is_sent_again():
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(0.01)
 
-    with pytest.raises(CtrlC), own_interrupt():
+    def work():
         Swallows()
         time.sleep(PATIENCE)
+
+    with pytest.raises(CtrlC), own_interrupt():
+        work()
 
 
 def test_a_real_ctrl_c_passes_in_python_too():
