@@ -12,7 +12,7 @@ from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import ExpectationRecord, Remedy
 
-from .figures import Figure, Name, Text, clipped, copies, listed, number, percent
+from .figures import Figure, clipped, copies, isolated, listed, number, percent
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
 from .reading import ERROR, Reading, best_single, ceiling
 from .sentences import capital, check, counts, exactly, left_out, outcome, share
@@ -63,10 +63,10 @@ class Headline:
 
     state: State
     gate: str
-    number: Text = ""
+    number: str = ""
     bar: Bar | None = None
-    reasons: Sequence[Text] = ()
-    action: Text = ""
+    reasons: Sequence[str] = ()
+    action: str = ""
 
     @property
     def mark(self) -> str:
@@ -93,7 +93,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
-        reasons[1:1] = [(Name(f"{capital(why)}."),) for why in because]
+        reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
     tried = len({attack for _, attack in reading.adversaries})
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
     if state == "good":  # first: attacks not tried, columns not used
@@ -128,7 +128,7 @@ def _claims(result: AuditResult) -> Headline:
     state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
-    reasons = [(Name(f"{one.stated}{one.where}"), f" {one.status}: {one.why}") for one in made]
+    reasons = [f"{isolated(one.stated + one.where)} {one.status}: {one.why}" for one in made]
     return Headline(state, gate, reasons=reasons[:MOST])
 
 
@@ -182,13 +182,13 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
     )
 
 
-def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
+def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
     shown, plural = bar.left, len(bar.left.coalition) > 1
     names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
     named = all(names) and len(names) <= MOST
-    who = Name(listed(names)) if named else capital(copies(shown.coalition, one.total))
-    of = (" of ", Name(one.scheme)) if several and one.scheme not in names else ()
-    begin = (who, *of, " together " if plural else " alone ")
+    who = isolated(listed(names)) if named else capital(copies(shown.coalition, one.total))
+    of = f" of {isolated(one.scheme)}" if several and one.scheme not in names else ""
+    begin = f"{who}{of} {'together' if plural else 'alone'} "
     s, es = ("", "") if plural else ("s", "es")
     guessed, without = one.guesses, "; without copies"
     if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
@@ -196,20 +196,19 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
             clipped(each.name, 40) for table in reading.result.data[:1] for each in table.attributes
         ]
         right = f" for {share(guessed.right)} of the records"
-        value = Name(listed(columns[:MOST]) or "value")
+        value = isolated(listed(columns[:MOST]) or "value")
         blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
-        return (*begin, f"name{s} the right ", value, blind)
+        return f"{begin}name{s} the right {value}{blind}"
     point = one.setting.point if one.setting else 0
     spread = reading.deviation_of(point, bar.attribute) if bar.attribute else None
-    what = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
+    what = named_or_records(bar)
     if shown.value < EXACT:
         off = f"{without} a guess is off by ± {_rounded(spread)}." if spread else "."
-        return (*begin, f"rebuild{s} ", what, exactly(shown), off)
+        return f"{begin}rebuild{s} {what}{exactly(shown)}{off}"
     if spread is None:
-        return (*begin, f"leave{s} {share(shown)} of ", what, f" unknown{without} 100 %.")
+        return f"{begin}leave{s} {share(shown)} of {what} unknown{without} 100 %."
     error = _rounded(math.sqrt(max(0.0, shown.value)) * spread)
-    typical = f" to ± {error} (typical error){without} ± {_rounded(spread)}."
-    return (*begin, f"guess{es} ", what, typical)
+    return f"{begin}guess{es} {what} to ± {error} (typical error){without} ± {_rounded(spread)}."
 
 
 def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
@@ -225,53 +224,51 @@ def _rounded(value: float) -> str:
     return number(float(f"{value:.3g}"))
 
 
-def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
-    name = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
-    left = f"{share(bar.left)} of "
-    goal = f" {'stays' if bar.attribute else 'stay'} unknown; the target is at least {percent(bar.target)}."
-    return [(left, name, goal), *_away(one), one.sentence]
+def named_or_records(bar: Bar, width: int = 40) -> str:
+    """The bar's attribute, or all records."""
+    return isolated(clipped(bar.attribute, width)) if bar.attribute else "the records"
 
 
-def _away(one: Verdict) -> list[Text]:
+def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[str]:
+    stay = "stays" if bar.attribute else "stay"
+    goal = f"unknown; the target is at least {percent(bar.target)}."
+    left = f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}"
+    return [left, *_away(one), one.sentence]
+
+
+def _away(one: Verdict) -> list[str]:
     # the last reason names the strongest attack
     return [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
 
 
-def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[Text]:
+def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[str]:
     best = max((one for one in found if one.exposures), key=lambda one: one.left)
-    bar = next(iter(exposures(reading, [best])), _least(best))
+    bar = exposures(reading, [best])[0]
     helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
     safe = [one.scheme for one in found if one.finding == "no-gain"]
-    pooled = (
-        "Pooling copies helps against ",
-        Name(_names(helped)),
-        *(("; not against ", Name(_names(safe))) if safe else ()),
-        ".",
-    )
-    least = (
-        "The least exposed, ",
-        Name(best.scheme),
-        f", leaves {share(bar.left)} of ",
-        Name(bar.attribute) if bar.attribute else "the records",
-        f" unknown; the target is at least {percent(bar.target)}.",
-    )
+    others = f"; not against {_names(safe)}" * bool(safe)
+    pooled = f"Pooling copies helps against {_names(helped)}{others}."
+    left = f"leaves {share(bar.left)} of {named_or_records(bar, 10**6)} unknown"
+    goal = f"the target is at least {percent(bar.target)}"
+    least = f"The least exposed, {isolated(best.scheme)}, {left}; {goal}."
     return [least, *_away(worst)[:1], *([pooled] if helped else [])]
 
 
 def _names(schemes: Sequence[str]) -> str:
-    return listed([clipped(name, 40) for name in schemes[:4]]) + (" …" if len(schemes) > 4 else "")
+    more = " …" if len(schemes) > 4 else ""
+    return isolated(listed([clipped(name, 40) for name in schemes[:4]]) + more)
 
 
 def _action(
     reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
-) -> Text:
+) -> str:
     good = [each.scheme for each in found if each.state == "good"]
     if state == "good":
         least = max(found, key=lambda each: each.left).scheme
-        return ("Release the copies", *((" of ", Name(least)) if len(found) > 1 else ()), AGAIN)
+        return f"Release the copies{f' of {isolated(least)}' * (len(found) > 1)}{AGAIN}"
     if state == "bad":
         if good:
-            return ("Release copies of ", Name(_names(good)), " instead.")
+            return f"Release copies of {_names(good)} instead."
         if one.kept or one.shown:
             return "Perturb the values that the copies show unchanged, and audit again."
         if one.finding == "refuted":
