@@ -115,6 +115,11 @@ def number(value: float | None, half: float | None = None) -> str:
     return _minus(f"{value:.{_decimals(value, half)}f}")
 
 
+def rounded(value: float, digits: int = 3) -> str:
+    """Format a value without an error bar to some digits."""
+    return number(float(f"{value:.{digits}g}"))
+
+
 def plus_minus(half: float | None, value: float = 0.0) -> str:
     """Format an error bar as ``±0.0012``, or as empty text."""
     if not half or (abs(value) < TINY and half < TINY):
