@@ -22,7 +22,7 @@ from .document import (
     Section,
     Table,
 )
-from .figures import Name, braces, clipped, number, percent
+from .figures import braces, clipped, isolated, number, percent
 from .reading import unique
 from .sentences import STATUS_MARKS, capital, scenario_yaml
 
@@ -88,7 +88,7 @@ def advice_document(advice: Advice) -> Document:
         "ε.": f"{GUARANTEE} Here δ is {advice.delta:g}." if taken.epsilon else "",
         "Search.": f"The grid is {advice.grid}. Each figure is a mean of {advice.replicates} draws of the noise on {some} records.",
     }
-    notes = Items([(Name(note),) for note in advice.notes])
+    notes = Items([*map(isolated, advice.notes)])
     command = Code("command", "sh", clean(advice.command), "Command")
     scenario = Code("yaml", "yaml", scenario_yaml(advice.scenario), "Scenario")
     return Document(

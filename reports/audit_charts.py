@@ -12,7 +12,7 @@ from auditor.results.comparison import clean
 from auditor.results.records import Picture, grouped
 
 from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
-from .figures import Z95, Figure, braces, clipped, copies, number, percent, with_error
+from .figures import Z95, Figure, braces, clipped, copies, number, percent, rounded, with_error
 from .matrix import (
     EXACT,
     SHOWN_ELSEWHERE,
@@ -227,14 +227,12 @@ def _aside(names: Sequence[str]) -> Part:
 
 def _quantiles(below: Any, ends: Any) -> str:
     texts = (
-        f">{number(ends[-1])}" if share > below[-1] else _short(np.interp(share, [0, *below], ends))
+        f">{number(ends[-1])}"
+        if share > below[-1]
+        else rounded(np.interp(share, [0, *below], ends))
         for share in (0.5, 0.9)
     )
     return " | ".join(texts)
-
-
-def _short(value: float) -> str:
-    return number(float(f"{value:.3g}"))
 
 
 def frontier(reading: Reading, prefix: str) -> Chart | None:
@@ -459,7 +457,7 @@ def _add(rows: Rows, one: Picture) -> None:
         return away * (deviation or 1.0) + mean if one.width else cell + 0.5
 
     def add(series: str, share: float, cell: float, **fields: Any) -> None:
-        start, shown = _short(at(cell)), _share(share, one.coalition)
+        start, shown = rounded(at(cell)), _share(share, one.coalition)
         fields |= {"series": series, "cell": percent(share), "release": option}
         rows.add(setting, shown, start, **fields)
 

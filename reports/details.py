@@ -9,7 +9,18 @@ from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.records import Measurement
 
 from .document import MARKDOWN, PAGE, TERMINAL, Block, Fact, Paragraph, Row, Table
-from .figures import Z95, Figure, Name, braces, clipped, copies, number, percent, with_error
+from .figures import (
+    Z95,
+    Figure,
+    braces,
+    clipped,
+    copies,
+    isolated,
+    number,
+    percent,
+    rounded,
+    with_error,
+)
 from .matrix import Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
 from .reading import EVERYTHING, Reading, Setting, ceiling, lowest, unique
 from .sentences import share
@@ -225,7 +236,7 @@ def guarantees(reading: Reading) -> list[Block]:
     return [
         Paragraph(BOUNDS.format(delta or "the stated δ"), "lead"),
         _table("copies", ("μ", "ρ", "ε", "ε at δ", "audited"), rows, "scheme"),
-        *(Paragraph((Name(name), why), "note") for name, why in reasons.items()),
+        *(Paragraph(isolated(name) + why, "note") for name, why in reasons.items()),
     ]
 
 
@@ -252,7 +263,7 @@ def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[s
     found = dict[Key, dict[str, str]]()
     for key, (metric, value) in _values(reading, heads):
         shares = metric in ("values_equal", "column_equal", "column_unique")
-        cell = percent(value) if shares else number(float(f"{value:.4g}"))
+        cell = percent(value) if shares else rounded(value, 4)
         found.setdefault(key, {})[metric] = cell
     return found.items()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .chart import Chart
-from .figures import Severity, Text, clipped, percent
+from .figures import Severity, clipped, percent
 from .headline import Bar, Headline
 from .sentences import Check, Definition, share
 
@@ -43,7 +43,7 @@ class Paragraph(Block):
     A ``lead`` follows a heading. A ``hint`` is for a screen, not for paper.
     """
 
-    text: Text
+    text: str
     role: Literal["plain", "lead", "hint", "note", "alert"] = "plain"
     term: str = ""
 
@@ -52,7 +52,7 @@ class Paragraph(Block):
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
-    rows: Sequence[Text]
+    rows: Sequence[str]
     most: Most = field(default_factory=dict)
 
 
@@ -188,7 +188,7 @@ class First(Block):
     headline: Headline
 
     @property
-    def points(self) -> list[tuple[str, Text]]:
+    def points(self) -> list[tuple[str, str]]:
         """The reasons and the next step, each after its begin."""
         reasons, action = self.headline.reasons, self.headline.action
         return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]

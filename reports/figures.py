@@ -21,19 +21,14 @@ TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
 _SPELLED = "no one two three four five six seven eight nine ten eleven twelve".split()
 
 
-class Name(str):
-    """A name from data or scenario; pages isolate its writing direction."""
-
-    __slots__ = ()
-
-
-Text = str | tuple[str, ...]
-"""A text, or its pieces, in which names are `Name`."""
+def isolated(name: object) -> str:
+    """Name from data or scenario between isolates of its writing direction."""
+    return f"\u2068{clean(name)}\u2069"
 
 
-def said(text: Text) -> str:
-    """Join the pieces of a text."""
-    return text if isinstance(text, str) else "".join(text)
+def said(text: str) -> str:
+    """Clean text without isolates, for media without elements."""
+    return clean(re.sub("[\u2068\u2069]", "", text))
 
 
 class Figure(NamedTuple):
@@ -118,6 +113,11 @@ def number(value: float | None, half: float | None = None) -> str:
             f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True
         )
     return _minus(f"{value:.{_decimals(value, half)}f}")
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Format a value without an error bar to some digits."""
+    return number(float(f"{value:.{digits}g}"))
 
 
 def plus_minus(half: float | None, value: float = 0.0) -> str:

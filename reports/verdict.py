@@ -22,12 +22,11 @@ from .figures import (
     SCALE,
     Z95,
     Figure,
-    Name,
     Severity,
-    Text,
     braces,
     clipped,
     copies,
+    isolated,
     listed,
     number,
     percent,
@@ -238,7 +237,7 @@ class Verdict:
         return " ".join(map(said, self.reasons))
 
     @property
-    def reasons(self) -> list[Text]:
+    def reasons(self) -> list[str]:
         """Exposure, pooling and strongest attack, one sentence each."""
         where = f" at {self.where}" if self.where else ""
         who = f"Strongest attack measured: {self.who}{where}." if self.who else ""
@@ -246,18 +245,15 @@ class Verdict:
         return [one for one in found if one]
 
     @property
-    def _left_to_given(self) -> Text:
+    def _left_to_given(self) -> str:
         if self.given is None:
             return ""
         attribute, shown, attack, names, alone = self.given
         without = "" if alone is None else f", without any copy {percent(alone)}"
-        return (
-            "An adversary who already knows ",
-            Name(listed([clipped(name, 60) for name in names])),
-            f" of every record is left with {say.share(shown)} of the variance of ",
-            "the others" if attribute == EVERYTHING else Name(clipped(attribute, 60)),
-            f" unknown ({clipped(attack, 60)}){without}.",
-        )
+        known = isolated(listed([clipped(name, 60) for name in names]))
+        others = "the others" if attribute == EVERYTHING else isolated(clipped(attribute, 60))
+        left = f"{say.share(shown)} of the variance of {others} unknown"
+        return f"An adversary who already knows {known} of every record is left with {left} ({clipped(attack, 60)}){without}."
 
     @property
     def _plainly(self) -> str:
@@ -286,23 +282,19 @@ class Verdict:
         return f"In records with the most exposed value, the belief in it {rises}."
 
     @property
-    def exposure(self) -> Text:
+    def exposure(self) -> str:
         """The most exposed attribute in a sentence; empty for exact reconstruction."""
         if self.exposed is None or self.finding == "exact":
             return ""
         name, shown, tied, by = self.exposed
-        alike: Text = "."
+        alike = ""
         if tied:
-            two = len(tied) == 1
-            others = Name(clipped(tied[0], 60)) if two else f"{spelled(len(tied))} others"
-            alike = (
-                "; within the error bars, ",
-                others,
-                f" {'is' if two else 'are'} just as exposed.",
-            )
-        left = f" ({say.share(shown)} of its variance unknown"
-        to = (" to ", Name(by)) if by else ()
-        return ("Most exposed: ", Name(clipped(name, 60)), left, *to, ")", *alike)
+            others = f"{spelled(len(tied))} others are"
+            if len(tied) == 1:
+                others = f"{isolated(clipped(tied[0], 60))} is"
+            alike = f"; within the error bars, {others} just as exposed"
+        left = f"{say.share(shown)} of its variance unknown{f' to {isolated(by)}' * bool(by)}"
+        return f"Most exposed: {isolated(clipped(name, 60))} ({left}){alike}."
 
     @property
     def scales(self) -> list[Scale]:
