@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by signal: 128 plus its number, as in shells."""
 

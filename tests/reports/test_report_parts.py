@@ -1,7 +1,6 @@
 """Parts of reports: advice, bounds, guarantees, reading, comparison."""
 
 import json
-import random
 
 import pytest
 import report_cases
@@ -17,7 +16,7 @@ from auditor_reports.figures import Figure, number, plus_minus
 from auditor_reports.headline import remedy_text
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
-from auditor_reports.reading import Reading, paired_gain
+from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdict, verdicts
 
@@ -34,20 +33,6 @@ def of(value, half=None, coalition=(1,)):
 ])  # fmt: skip
 def test_a_figure_is_written_to_the_precision_of_its_error_bar(value, half, text):
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
-
-
-def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar():
-    noise = random.Random(5)
-    alone = {r: 1.0 + noise.gauss(0, 0.2) for r in range(1, 21)}
-    pooled_errors = {r: 0.5 * value for r, value in alone.items()}
-    gain = paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): pooled_errors, (1,): alone})
-    assert gain is not None
-    assert gain.value == pytest.approx(0.5)
-    # the pairs move together, and so the noise cancels
-    assert gain.half == pytest.approx(0.0, abs=1e-12)
-    assert (
-        paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): {1: 0.5}, (1,): {1: 1.0}}) is None
-    )
 
 
 def test_verdicts_of_the_four_schemes(quickstart):
