@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from auditor.registry import register
-from auditor.results.renderer import clean
+from auditor.results.comparison import clean
 
 from .figures.figures import Text, said
 from .layout.audit import DocumentRenderer

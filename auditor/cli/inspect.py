@@ -12,7 +12,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from auditor.base.errors import AuditorError, AuditorWarning, bounded
+from auditor.base import AuditorError, AuditorWarning, bounded
 from auditor.cli.arguments import (
     budget_option,
     each,
@@ -30,7 +30,7 @@ from auditor.cli.arguments import (
     with_budget,
 )
 from auditor.cli.run import FORMATS
-from auditor.process.console import put, say, tell
+from auditor.process.environment import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")

@@ -21,8 +21,7 @@ from auditor.expectations.base import Cell, Expectation, Judgement, place
 from auditor.expectations.metric import LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.registry import register
-from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells, in_clear, pooled, uncertainty
+from auditor.results.records import Evidence, Measurement, cells, in_clear, pooled, uncertainty
 
 ERROR, FLOOR, CEILING = "normalized_error", "error_floor", "error_ceiling"
 COARSE = 0.5

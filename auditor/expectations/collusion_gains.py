@@ -24,17 +24,15 @@ from auditor.numerics.statistics import (
     rows_needed,
     share_tests,
 )
-from auditor.results.evidence import (
+from auditor.results.records import (
+    FEWEST_REPLICATES,
     ROW_REDRAWS,
     InsiderGain,
+    Measurement,
     NoiseGain,
     PairedGain,
     Pooling,
     ReleaseEvidence,
-)
-from auditor.results.records import (
-    FEWEST_REPLICATES,
-    Measurement,
     cells,
     describe,
     grouped,

@@ -20,8 +20,7 @@ from auditor.expectations.base import Cell, Expectation, Filter, Judgement
 from auditor.expectations.metric import at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
-from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, describe, pooled
+from auditor.results.records import Evidence, Measurement, describe, pooled
 
 LEVEL = 0.05
 POWER = 0.8

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from auditor.expectations.base import Filter, Judgement, copies_released, selector
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, describe
+from auditor.results.records import Evidence, Measurement, describe
 
 SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
 """Figures that are compared: the first that is exact for the noise."""

@@ -38,8 +38,7 @@ from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.expectations.noise_follows_law import contradiction
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.evidence import FITTED, SAME, Evidence
-from auditor.results.records import Measurement, Verdict, describe
+from auditor.results.records import FITTED, SAME, Evidence, Measurement, Verdict, describe
 from auditor.scenario.read_plugins import parse_coalitions
 
 SEEN = 0.0025

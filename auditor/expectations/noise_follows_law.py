@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from auditor.base import scipy
 from auditor.expectations.base import Expectation, Filter, Judgement, Share
 from auditor.numerics.statistics import holm
-from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.results.evidence import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
+from auditor.results.records import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
 
 LEVEL = 1e-4
 """Chance of one false contradiction: a false alarm costs an honest release its verdict."""

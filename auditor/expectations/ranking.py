@@ -28,9 +28,16 @@ from auditor.expectations.base import (
 from auditor.expectations.metric import ROUNDING
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
-from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, Verdict, describe, grouped, pooled, uncertainty
-from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
+from auditor.results.records import (
+    Evidence,
+    Measurement,
+    Verdict,
+    describe,
+    grouped,
+    pooled,
+    uncertainty,
+)
+from auditor.scenario.read_data import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 
 LEVEL = 0.05

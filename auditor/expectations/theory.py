@@ -14,8 +14,7 @@ from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Shar
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
-from auditor.results.evidence import Evidence
-from auditor.results.records import cells, describe, mean_theory, pooled
+from auditor.results.records import Evidence, cells, describe, mean_theory, pooled
 
 FALSE_ALARM = 0.01
 """Chance that a true theory is refuted, over everything an expectation covers."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from auditor.base import scipy
 from auditor.expectations.base import Expectation, Filter, Judgement, Share, worst
 from auditor.numerics.statistics import holm
-from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.results.evidence import Evidence
-from auditor.results.records import Verdict
+from auditor.results.records import Evidence, Verdict
 
 FALSE_ALARM = 0.01
 

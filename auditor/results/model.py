@@ -18,7 +18,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, Valida
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base.text import clean, escaped
+from auditor.base import clean, escaped
 from auditor.results import measurements, storage
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
@@ -37,6 +37,12 @@ from auditor.results.records import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by signal: 128 plus its number, as in shells."""
@@ -317,3 +323,40 @@ def _display() -> Any:
 
 def _encoded(value: Any) -> bytes:
     return escaped(to_json(value, inf_nan_mode="null").decode()).encode()
+
+
+# -- Papers that the workbench cites, by key (``bibliography.json``) -------------------------------
+
+
+@cache
+def _works() -> dict[str, str]:
+    works: dict[str, str] = json.loads(
+        files("auditor.results").joinpath("bibliography.json").read_text(encoding="utf-8")
+    )
+    return works
+
+
+def keys() -> list[str]:
+    """Every key, sorted."""
+    return sorted(_works())
+
+
+def text(key: str) -> str:
+    """Reference of a key.
+
+    Raises
+    ------
+    KeyError
+        Unknown key.
+    """
+    return _works()[key]
+
+
+def keys_in(reference: str) -> list[str]:
+    """Keys in ``guo2006; liu2008, section 3.3``, in order."""
+    return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in _works()]
+
+
+def cited(references: list[str]) -> list[str]:
+    """All keys in references such as ``li2012, eq. 6``, once each, sorted."""
+    return sorted({key for reference in references for key in keys_in(reference)})

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results.measurements import NUMBERS, Measurements, from_parquet
 from auditor.results.metrics import RENAMED

@@ -18,11 +18,10 @@ from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import version
-from auditor.results import bibliography, table_register as owner
-from auditor.results.evidence import Evidence
+from auditor.results import model, table_register as owner
 from auditor.results.measurements import Measurements
 from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import AttributeSummary, DataSummary
+from auditor.results.records import AttributeSummary, DataSummary, Evidence
 from auditor.runs.remedies import remedy_of
 from auditor.runs.tables import notes_of, table_of
 from auditor.scenario.model import Scenario
@@ -148,8 +147,8 @@ def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[
         )
     named = [plugin.reference for plugin in plugins]
     named += [use.expectation.reference for use in scenario.expect]
-    keys = sorted({*scenario.cite, *bibliography.cited(named)})
-    return plugins, [Reference(key=key, text=bibliography.text(key)) for key in keys]
+    keys = sorted({*scenario.cite, *model.cited(named)})
+    return plugins, [Reference(key=key, text=model.text(key)) for key in keys]
 
 
 def provenance(

@@ -8,13 +8,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from auditor import registry
-from auditor.results import bibliography, metrics
+from auditor.results import metrics, model
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.problems import Form
 from auditor.scenario.read import Document
-from auditor.scenario.read_data import DataForm
+from auditor.scenario.read_data import KNOWLEDGE, DataForm
 from auditor.scenario.read_expectations import MEASURES, Utility
-from auditor.scenario.read_knowledge import KNOWLEDGE
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
 
 JSON = dict[str, Any]
@@ -42,7 +41,7 @@ def scenario_schema() -> JSON:
         "expectation": _expectation(definitions),
     }
     root["properties"] |= {
-        "cite": _list({"enum": bibliography.keys()}, optional=True),
+        "cite": _list({"enum": model.keys()}, optional=True),
         "data": _data(definitions),
         "schemes": _list({"$ref": "#/$defs/scheme"}),
         "knowledge": _list({"$ref": "#/$defs/knowledge"}),

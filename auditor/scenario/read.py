@@ -14,10 +14,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema as Schema
 
 from auditor import registry
-from auditor.base.errors import AuditorError, Problem, ScenarioError, did_you_mean, shortened
-from auditor.base.text import clean, listed, seconds
+from auditor.base import (
+    AuditorError,
+    Problem,
+    ScenarioError,
+    clean,
+    did_you_mean,
+    listed,
+    seconds,
+    shortened,
+)
 from auditor.data.formats import file_kinds
-from auditor.data.request import DataUse
+from auditor.data.table import DataUse
 from auditor.process.environment import shipped_scenarios
 from auditor.registry.parameters import (
     FieldError,
@@ -28,18 +36,17 @@ from auditor.registry.parameters import (
     parse_path,
     shown,
 )
-from auditor.results import bibliography
+from auditor.results import model
 from auditor.results.files import located
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, plain
-from auditor.scenario.read_data import read_data
+from auditor.scenario.read_data import parse_knowledge, read_data
 from auditor.scenario.read_expectations import (
     Audited,
     parse_utility,
     read_expectations,
     read_measures,
 )
-from auditor.scenario.read_knowledge import parse_knowledge
 from auditor.scenario.read_plugins import (
     EVERY,
     every_attack,
@@ -245,7 +252,7 @@ def _duration(value: Any) -> Any:
 
 
 def _cited(keys: list[str]) -> list[str]:
-    known = bibliography.keys()
+    known = model.keys()
     for place, key in enumerate(keys):
         if key not in known:
             hint = did_you_mean(key, known)

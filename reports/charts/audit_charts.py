@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from auditor.results.comparison import clean
 from auditor.results.records import Picture
-from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, braces, clipped, copies, number, percent, with_error
 from ..figures.matrix import (

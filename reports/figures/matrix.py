@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from auditor.results.comparison import clean
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
-from auditor.results.renderer import clean
 
 from .figures import Figure, Severity, clipped, counted, listed, severity
 from .reading import (

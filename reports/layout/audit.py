@@ -8,11 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.comparison import Comparison
+from auditor.results.comparison import Comparison, Renderer, clean, escaped
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
-from auditor.results.renderer import Renderer, clean, escaped
 
 from ..charts.audit_charts import charts, described, pictures, values_lines
 from ..charts.chart import Chart

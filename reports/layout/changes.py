@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from auditor.results.comparison import Change, Comparison
+from auditor.results.comparison import Change, Comparison, clean
 from auditor.results.records import grouped
-from auditor.results.renderer import clean
 
 from ..figures.figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
 from ..wording.sentences import Definition

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from auditor.results.comparison import escaped
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor.results.renderer import escaped
 
 from ..figures.figures import braces, counted, distinct_texts, number
 from ..figures.reading import plain, unique

@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor import registry
 from auditor.expectations.metric import judge_bounds
-from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.metrics import causes
+from auditor.results.records import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor_reports.figures.figures import Figure
 from auditor_reports.figures.reading import Reading
 from auditor_reports.layout.diagnosis import noise, shown_columns
