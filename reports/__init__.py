@@ -1,5 +1,6 @@
 """Built-in renderers; they read results only.
 
-``figures`` selects values, ``wording`` writes sentences, ``charts`` draws, ``layout`` builds the
-document tree.
+``figures``, ``reading`` and ``matrix`` select values, ``sentences``, ``verdict`` and ``headline``
+write text, ``chart`` and ``audit_charts`` draw, ``document`` and the modules that import it build
+the document tree.
 """

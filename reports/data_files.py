@@ -23,10 +23,10 @@ from auditor.results.comparison import (
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 
-from .figures.matrix import gathered
-from .figures.reading import Reading
-from .wording.verdict import verdicts
-from .wording.words import Check, check, partial_text
+from .matrix import gathered
+from .reading import Reading
+from .sentences import Check, check, partial_text
+from .verdict import verdicts
 
 
 @register

@@ -15,21 +15,20 @@ from markupsafe import Markup, escape
 from auditor.registry import register
 from auditor.results.comparison import clean
 
-from .charts.chart import CONFIG, content_policy, inflated, json_block, script
-from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
-from .layout.audit import DocumentRenderer, data_table
-from .layout.document import Document, cut, overview, shown
-from .wording.sentences import capital, share
+from .audit_document import DocumentRenderer, data_table
+from .chart import CONFIG, content_policy, inflated, json_block, script
+from .document import Document, cut, overview, shown
+from .figures import SCALE, clipped, number, percent, unbroken
+from .sentences import capital, share
 
 
-def inline(text: Text) -> Markup:
+def inline(text: str) -> Markup:
     """Escape a text, isolate names and hide bars from screen readers."""
-    pieces = (text,) if isinstance(text, str) else text
-    return Markup("").join(_name(one) if isinstance(one, Name) else _words(one) for one in pieces)
-
-
-def _name(name: str) -> Markup:
-    return Markup("<bdi>{}</bdi>").format(clean(name))
+    pieces = re.split("\u2068(.*?)\u2069", text)
+    named = Markup("<bdi>{}</bdi>").format
+    return Markup("").join(
+        named(clean(one)) if place % 2 else _words(one) for place, one in enumerate(pieces)
+    )
 
 
 def _words(text: str) -> Markup:
@@ -65,7 +64,7 @@ class Html(DocumentRenderer):
     def written(self, documents: Sequence[Document]) -> str:
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         charts = any(document.charts for document in documents)
-        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
+        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.chart
         sources = [inflated(bundle), ours] if charts else [ours]
         text: str = (
             environment()

@@ -11,9 +11,8 @@ from auditor.registry import register
 from auditor.results.comparison import Renderer, clean
 from auditor.results.model import AuditResult
 
-from .figures.figures import said
-from .layout.audit import audit_document
-from .layout.document import (
+from .audit_document import audit_document
+from .document import (
     MARKDOWN,
     Bars,
     Block,
@@ -25,7 +24,8 @@ from .layout.document import (
     sentence,
     shown,
 )
-from .wording.words import reproduce
+from .figures import said
+from .sentences import reproduce
 
 WIDE = 36
 """Columns wider than this number of characters wrap."""

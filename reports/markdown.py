@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from auditor.registry import register
-from auditor.results.comparison import clean
 
-from .figures.figures import Text, said
-from .layout.audit import DocumentRenderer
-from .layout.document import (
+from .audit_document import DocumentRenderer
+from .document import (
     MARKDOWN,
     Block,
     Code,
@@ -25,6 +23,7 @@ from .layout.document import (
     overview,
     shown,
 )
+from .figures import said
 
 
 @register
@@ -39,9 +38,9 @@ class Markdown(DocumentRenderer):
         return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 
 
-def safe(text: Text) -> str:
+def safe(text: str) -> str:
     """Escape Markdown and HTML markup, table separators and links."""
-    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(said(text)))
+    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", said(text))
     swaps = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": ":&#8203;//", "@": "&#64;"}
     for sign, entity in swaps.items():
         escaped = escaped.replace(sign, entity)

@@ -14,11 +14,11 @@ from auditor.registry import register
 from auditor.results.comparison import Display
 from auditor.results.model import AuditResult
 
-from .charts.audit_charts import charts
-from .charts.chart import CONFIG, Chart
-from .figures.reading import Reading
+from .audit_charts import charts
+from .audit_document import audit_document
+from .chart import CONFIG, Chart
 from .html import environment
-from .layout.audit import audit_document
+from .reading import Reading
 
 WIDTH, PAIR = 560, 360
 """Width in pixels of a single chart and of each of two side by side."""

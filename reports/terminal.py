@@ -20,12 +20,9 @@ from auditor.registry import PluginParameters, register
 from auditor.results.comparison import clean
 from auditor.results.model import AuditResult
 
-from .charts.chart import sparklines
-from .figures.figures import SCALE, Text, clipped, number, said
-from .figures.matrix import knows
-from .figures.reading import Reading, unique
-from .layout.audit import DocumentRenderer
-from .layout.document import (
+from .audit_document import DocumentRenderer
+from .chart import sparklines
+from .document import (
     TERMINAL,
     Bars,
     Block,
@@ -45,9 +42,12 @@ from .layout.document import (
     overview,
     shown,
 )
-from .wording.headline import Bar, headline
-from .wording.sentences import capital, share
-from .wording.verdict import verdicts
+from .figures import SCALE, clipped, number, said
+from .headline import Bar, headline
+from .matrix import knows
+from .reading import Reading, unique
+from .sentences import capital, share
+from .verdict import verdicts
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN, "good": GOOD, "bad": BAD, "open": OPEN}
@@ -96,18 +96,18 @@ class Writer:
         name = Rich(clipped(title, self.console.width - 4), style="bold")
         self.console.print(Rule(name, align="left", characters="━"))
 
-    def _print(self, text: Text, style: str = "") -> None:
-        self.console.print(Rich(clean(said(text)), style=style))
+    def _print(self, text: str, style: str = "") -> None:
+        self.console.print(Rich(said(text), style=style))
 
-    def _indented(self, text: Text, style: str = "") -> None:
-        self.console.print(Padding(Rich(clean(said(text)), style=style), (0, 0, 0, 2)))
+    def _indented(self, text: str, style: str = "") -> None:
+        self.console.print(Padding(Rich(said(text), style=style), (0, 0, 0, 2)))
 
     def _section(self, section: Section) -> None:
         first, *rest = shown(section.blocks, TERMINAL)
         lead = first if isinstance(first, Paragraph) and first.role == "lead" else None
         self.console.print()
         if section.title:
-            explained = f"  {clean(said(lead.text))}" if lead else ""
+            explained = f"  {said(lead.text)}" if lead else ""
             title = clean(section.title), "bold underline"
             self.console.print(Rich.assemble(title, (explained, "dim")))
         self.blocks(rest if lead else [first, *rest])
@@ -119,7 +119,7 @@ class Writer:
             if line:
                 self._indented(line)
         for begin, text in block.points:
-            self._indented(f"{begin} {said(text)}", "bold" if begin == "Next:" else "")
+            self._indented(f"{begin} {text}", "bold" if begin == "Next:" else "")
 
     def _bars(self, block: Bars) -> None:
         schemes, width = unique(bar.scheme for bar in block.rows), self.console.width
@@ -139,7 +139,7 @@ class Writer:
     def _paragraph(self, block: Paragraph) -> None:
         style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
         term = f"{block.term} " if block.term else ""
-        self.console.print(Rich.assemble((term, "bold"), (clean(said(block.text)), style)))
+        self.console.print(Rich.assemble((term, "bold"), (said(block.text), style)))
 
     def _items(self, block: Items) -> None:
         lines, more = cut(block.rows, block.most, TERMINAL)

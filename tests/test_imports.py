@@ -17,10 +17,8 @@ SCHEME_ROOMS = [
     ("base",), ("generalisation", "replacement"), ("masking",), ("",),
 ]  # fmt: skip
 """On top the schemes themselves, which are plugins."""
-REPORT_ROOMS = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 NESTED = {
     "auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS,
-    "reports": REPORT_ROOMS,
 }  # fmt: skip
 ATTACKS_MAY_USE = {"plugin", "adversary", "schemes", "numerics"}
 MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22

@@ -9,7 +9,7 @@ import auditor
 from auditor import registry
 from auditor.base import PluginError
 from auditor.registry import Plugin, register
-from auditor.results import model
+from auditor.results.metrics import works_in
 from auditor.runs.perturb import Release
 from auditor.testing import check_attack, check_plugin, check_scheme, check_source
 from tests.programs import environment, python
@@ -92,7 +92,7 @@ def test_a_plugin_s_paper_is_in_the_bibliography():
         if name == "published":
             assert reference == ""
         elif kind in ("attack", "scheme", "expectation"):
-            assert re.findall(r"[a-z]+\d{4}", reference) == model.keys_in(reference) != []
+            assert re.findall(r"[a-z]+\d{4}", reference) == works_in(reference) != []
 
 
 PLACE = re.compile(
@@ -105,7 +105,7 @@ def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand():
         if kind not in ("attack", "scheme") or name == "published":
             continue
         for reference in registry.get(kind, name).reference.split("; "):
-            assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(model.keys_in(reference))
+            assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(works_in(reference))
 
 
 SCHEMES = [

@@ -1,4 +1,4 @@
-"""An adversary's view: moments of its copies, noise law and knowledge.
+"""Views of an adversary (moments, noise law) and its knowledge.
 
 | knowledge | given besides the copies |
 | --- | --- |

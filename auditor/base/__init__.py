@@ -1,4 +1,4 @@
-"""User errors; any other exception is a bug and keeps its traceback.
+"""User errors, text of messages, and deferred libraries.
 
 Messages hold no original value. They state the column, the row number and the expectation.
 """

@@ -95,11 +95,6 @@ completion_option = click.option(
 )
 
 
-scenario_argument = click.argument(
-    "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=scenarios
-)
-
-
 def parsed(parse: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
     """Return a click callback that converts an option unless it is missing."""
     return lambda context, parameter, value: None if value is None else parse(value)
@@ -149,33 +144,40 @@ def seed_option(about: str, default: int | None = None) -> Callable[[Any], Any]:
     return click.option("--seed", type=kind, default=default, show_default=shown, help=about)
 
 
-scenario_seed_option = seed_option("Instead of the scenario's own.")
-set_option = several(
-    "--set",
-    "changes",
-    metavar="PATH=VALUE",
-    about="Change a place of the scenario, as `data.rows=1000`",
-)
+def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add scenarios, ``--set``, ``--seed`` and ``--budget``, which is a change."""
 
+    @wraps(command)
+    def inner(changes: Sequence[str], budget: str | None, **options: Any) -> None:
+        command(changes=(*changes, *([] if budget is None else [f"budget={budget}"])), **options)
 
-budget_option = click.option(
-    "--budget",
-    metavar="TIME",
-    help="Work that the audit may take, as 30s or 5min, counted at a nominal speed: the same audit on any machine.",
-)
-
-
-def with_budget(changes: Sequence[str], budget: str | None) -> tuple[str, ...]:
-    """Return changes of the scenario with ``--budget`` as one of them."""
-    return tuple(changes) if budget is None else (*changes, f"budget={budget}")
+    about = "Change a place of the scenario, as `data.rows=1000`"
+    options = (
+        click.argument(
+            "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=scenarios
+        ),
+        several("--set", "changes", metavar="PATH=VALUE", about=about),
+        seed_option("Instead of the scenario's own."),
+        click.option(
+            "--budget",
+            metavar="TIME",
+            help="Work that the audit may take, as 30s or 5min, counted at a nominal speed: the same audit on any machine.",
+        ),
+    )
+    made: Callable[..., Any] = inner
+    for option in reversed(options):
+        made = option(made)
+    return made
 
 
 def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
-    """Read every scenario and report the errors of all."""
+    """Read every scenario, report the errors of all, and find every plugin."""
     from auditor.scenario.read import read_scenario
 
     overrides = [override(change) for change in changes]
-    return each(scenarios, lambda scenario: read_scenario(scenario, overrides, seed))
+    found = each(scenarios, lambda scenario: read_scenario(scenario, overrides, seed))
+    warn_of_broken_plugins()
+    return found
 
 
 def override(change: str) -> tuple[str, Any]:

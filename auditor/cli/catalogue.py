@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
 from auditor.process.environment import shipped_scenarios
-from auditor.results import metrics, model
+from auditor.results import metrics
 
 SINGULAR = {
     "attacks": "attack",
@@ -147,7 +147,7 @@ def _knowledge(cls: type[registry.Plugin]) -> str:
 
 
 def _reference(reference: str) -> str:
-    works = " ".join(map(model.text, model.keys_in(reference)))
+    works = " ".join(map(metrics.WORKS.__getitem__, metrics.works_in(reference)))
     return f"{reference}. {works}" if works else reference
 
 

@@ -14,7 +14,6 @@ import rich_click as click
 
 from auditor.base import AuditorError, AuditorWarning, bounded
 from auditor.cli.arguments import (
-    budget_option,
     each,
     file_option,
     file_options,
@@ -23,11 +22,8 @@ from auditor.cli.arguments import (
     guarded,
     one_line_warnings,
     read_all,
-    scenario_argument,
-    scenario_seed_option,
-    set_option,
+    scenario_options,
     warn_of_broken_plugins,
-    with_budget,
 )
 from auditor.cli.run import FORMATS
 from auditor.process.environment import put, say, tell
@@ -37,20 +33,14 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features
 
 
 @click.command()
-@scenario_argument
-@set_option
-@scenario_seed_option
-@budget_option
+@scenario_options
 @guarded
-def check(
-    scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None, budget: str | None
-) -> None:
+def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan and a time estimate."""
     from auditor.runs.check import check_data
     from auditor.runs.plan import outline, within_budget
 
-    checked = read_all(scenarios, with_budget(changes, budget), seed)
-    warn_of_broken_plugins()
+    checked = read_all(scenarios, changes, seed)
     with one_line_warnings():
         each(checked, lambda each: tell(bounded(outline(*within_budget(each, check_data(each))))))
 

@@ -14,7 +14,6 @@ import rich_click as click
 
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.cli.arguments import (
-    budget_option,
     each,
     format_option,
     full_option,
@@ -22,13 +21,10 @@ from auditor.cli.arguments import (
     one_line_warnings,
     quiet_option,
     read_all,
-    scenario_argument,
-    scenario_seed_option,
+    scenario_options,
     seed_option,
-    set_option,
     several,
     warn_of_broken_plugins,
-    with_budget,
 )
 from auditor.process.environment import put, say
 
@@ -41,7 +37,6 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 
 @click.command()
-@scenario_argument
 @click.option(
     "-o",
     "--output",
@@ -63,9 +58,7 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
     metavar="ADDRESS",
     help="A running Dask scheduler to use instead of processes here.",
 )
-@set_option
-@scenario_seed_option
-@budget_option
+@scenario_options
 @format_option(*FORMATS)
 @full_option
 @click.option(
@@ -88,7 +81,6 @@ def run(
     cluster: str | None,
     changes: tuple[str, ...],
     seed: int | None,
-    budget: str | None,
     form: str,
     full: bool,
     junit_xml: str | None,
@@ -105,7 +97,6 @@ def run(
     from auditor.process import containment
     from auditor.runs.workers import dismiss
 
-    changes = with_budget(changes, budget)
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     statuses: list[int] = []
@@ -118,7 +109,7 @@ def run(
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # before hours of work
-                read = _read(scenarios, changes, seed)
+                read = read_all(scenarios, changes, seed)
                 scenarios_in_budget, crews = _check_all(read, workers)
                 checked += scenarios_in_budget
                 folders = made_folders(
@@ -160,12 +151,6 @@ def _import() -> None:
     for module in (*runs, "scipy.fft", "scipy.linalg", "scipy.special"):
         import_module(module)
     registry.discover()
-
-
-def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
-    read: list[Scenario] = read_all(scenarios, changes, seed)
-    warn_of_broken_plugins()
-    return read
 
 
 def _check_all(

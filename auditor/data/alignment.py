@@ -1,4 +1,4 @@
-"""Test whether a copy's rows match the original's.
+"""Test whether a copy's rows match the original's; records in common.
 
 | symbol | meaning | shape |
 | --- | --- | --- |

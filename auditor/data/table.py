@@ -1,4 +1,4 @@
-"""Audited table: numeric columns, read block by block, and stated bounds.
+"""Audited table: columns read block by block, bounds, and its request.
 
 Guarantees depend on the largest change of one record. A bound is external knowledge (ages lie
 between 0 and 120), since the table's own extremes are private.

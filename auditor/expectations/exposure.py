@@ -44,9 +44,9 @@ from auditor.expectations.base import (
     selector,
     worst,
 )
-from auditor.expectations.metric import LEVEL, judge_bounds, towards
+from auditor.expectations.metric import LEVEL, Limits, judge_bounds, towards
 from auditor.numerics.statistics import quantile
-from auditor.registry import PluginParameters, register
+from auditor.registry import register
 from auditor.results.metrics import causes, unused_columns
 from auditor.results.records import (
     BELIEVED,
@@ -63,19 +63,11 @@ METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"
 
 
-class Limits(PluginParameters):
+class Shares(Limits):
     """Bounds on a share."""
 
     at_least: float | None = Field(None, ge=0, description="smallest share allowed: 0.5 is half")
     at_most: float | None = Field(None, ge=0, description="largest share allowed")
-
-    @model_validator(mode="after")
-    def _some_bound(self) -> Limits:
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("needs a bound: at-least or at-most")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise ValueError("has a lower bound above its upper bound")
-        return self
 
 
 @register
@@ -90,10 +82,10 @@ class Exposure(Expectation):
     class Parameters(Filter):
         """The bounds and the filter; by default every attribute by itself."""
 
-        unknown: Limits | None = Field(
+        unknown: Shares | None = Field(
             None, description="{at-least: share} of an attribute that stays unknown"
         )
-        close: Limits | None = Field(
+        close: Shares | None = Field(
             None, description="{at-most: share} of records with a close guess thanks to the copies"
         )
 
@@ -132,15 +124,14 @@ class Exposure(Expectation):
         admits = selector(filters, None, copies_released(evidence), each_attribute=True)
         return unused_columns(filter(admits, evidence.measurements))
 
-    def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
+    def _close(self, evidence: Evidence, asked: Shares) -> Judgement:
         admits = selector(self.parameters, CLOSE, copies_released(evidence), each_attribute=True)
         found = _not_in_clear(filter(admits, evidence.measurements))
         found += self._by_group("group_close", evidence)
-        bound = asked.at_most if asked.at_most is not None else asked.at_least
         if not found:
             why = "no attack that the filter admits gave close guesses"
-            return Judgement("undecided", why, None, bound)
-        return _bounded(found, asked, bound, "close guesses", evidence)
+            return Judgement("undecided", why, None, asked.bound)
+        return _bounded(found, asked, "close guesses", evidence)
 
     def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
         names = [metric.replace("group", each) for each in ("unit", "weighted")]
@@ -153,18 +144,17 @@ class Exposure(Expectation):
         ]
         return _not_in_clear(found)
 
-    def _unknown(self, evidence: Evidence, asked: Limits) -> Judgement:
+    def _unknown(self, evidence: Evidence, asked: Shares) -> Judgement:
         copies = copies_released(evidence)
         found = shares_unknown(evidence.measurements, self.parameters, asked, copies)
         found += self._by_group("group_error", evidence)
-        bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
             why = "no attack that the filter admits gave an error of an attribute"
-            return Judgement("undecided", why, None, bound)
+            return Judgement("undecided", why, None, asked.bound)
         grouped = any(r.metric.startswith("group_error(") for r in found)
         lacking = f"no group of 50 records by {self.parameters.by!r} was measured; "
         lacking *= bool(self.parameters.by and not grouped)
-        judged = _bounded(found, asked, bound, "share unknown", evidence, lacking)
+        judged = _bounded(found, asked, "share unknown", evidence, lacking)
         attacks = len({record.attack for record in found if record.attack})
         why = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried"
         limit = asked.at_least or 0.0
@@ -190,7 +180,7 @@ class Exposure(Expectation):
 
 
 def shares_unknown(
-    measurements: Sequence[Measurement], filters: Filter, asked: Limits, copies: dict[Place, int]
+    measurements: Sequence[Measurement], filters: Filter, asked: Shares, copies: dict[Place, int]
 ) -> list[Measurement]:
     """Judged shares; ``copies`` are the numbers released."""
     # '*' is judged only by request
@@ -218,15 +208,10 @@ def shares_unknown(
 
 
 def _bounded(
-    found: Sequence[Measurement],
-    asked: Limits,
-    bound: float | None,
-    metric: str,
-    evidence: Evidence,
-    lacking: str = "",
+    found: Sequence[Measurement], asked: Shares, metric: str, evidence: Evidence, lacking: str = ""
 ) -> Judgement:
     groups = [*cells(found).values()]
-    judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, metric)
+    judged = judge_bounds(groups, asked, metric)
     if lacking:
         status = worst([judged.status, "undecided"])
         judged = replace(judged, status=status, why=lacking + judged.why)
@@ -234,7 +219,7 @@ def _bounded(
 
 
 def with_remedy(
-    judged: Judgement, groups: Sequence[Cell], asked: Limits, evidence: Evidence
+    judged: Judgement, groups: Sequence[Cell], asked: Shares, evidence: Evidence
 ) -> Judgement:
     """Add the records, or the level, that would decide the verdict.
 

@@ -10,15 +10,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from auditor.base import scipy
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
-from auditor.expectations.guarantees import as_drawn
+from auditor.expectations.noise_follows_law import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided
-from auditor.registry import register
+from auditor.registry import PluginParameters, register
 from auditor.results.metrics import GUARANTEES, base, measured_by
 from auditor.results.records import (
     FEWEST_REPLICATES,
@@ -45,26 +45,43 @@ COARSE = 0.1
 gave 0.93 ± 0.95 where 0.29 is true."""
 
 
-class Bounds(Filter):
-    """A filter and at least one bound, in the metric's unit."""
+class Limits(PluginParameters):
+    """At least one bound, in the metric's unit."""
 
     at_least: float | None = Field(None, description="smallest value allowed")
     at_most: float | None = Field(None, description="largest value allowed")
-    between: list[float] | None = Field(
-        None, description="[smallest, largest]", min_length=2, max_length=2
-    )
+    ways: ClassVar[str] = "at-least or at-most"
 
     @model_validator(mode="after")
-    def _some_bound(self) -> Bounds:
-        if self.at_least is None and self.at_most is None and self.between is None:
-            raise ValueError("needs a bound: at-least, at-most or between")
+    def _some_bound(self) -> Self:
         low, high = self.limits()
+        if low is None and high is None:
+            raise ValueError(f"needs a bound: {self.ways}")
         if low is not None and high is not None and low > high:
             raise ValueError("has a lower bound above its upper bound")
         return self
 
     def limits(self) -> tuple[float | None, float | None]:
-        """Lower and the upper bound."""
+        """Lower and upper bound."""
+        return self.at_least, self.at_most
+
+    @property
+    def bound(self) -> float | list[float]:
+        """The one bound, or both."""
+        limits = [one for one in self.limits() if one is not None]
+        return limits if len(limits) > 1 else limits[0]
+
+
+class Bounds(Limits, Filter):
+    """A filter and at least one bound."""
+
+    between: list[float] | None = Field(
+        None, description="[smallest, largest]", min_length=2, max_length=2
+    )
+    ways: ClassVar[str] = "at-least, at-most or between"
+
+    def limits(self) -> tuple[float | None, float | None]:
+        """Tightest lower and upper bound."""
         low, high = self.between or (None, None)
         lows = [bound for bound in (self.at_least, low) if bound is not None]
         highs = [bound for bound in (self.at_most, high) if bound is not None]
@@ -99,35 +116,32 @@ class MetricBound(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         groups = self.measured(evidence, self.metric, pooled_only=self.pooled_only)
-        low, high = self.parameters.limits()
-        limits = [one for one in (low, high) if one is not None]
-        bound = limits if len(limits) > 1 else limits[0]
+        asked = self.parameters
         if not groups:
             why = f"no measured cell of {self.metric} matches the filter"
-            return Judgement("undecided", why, None, bound)
-        judged = judge_bounds(groups, low, high, bound, self.metric)
+            return Judgement("undecided", why, None, asked.bound)
+        judged = judge_bounds(groups, asked, self.metric)
         if judged.status != "holds" or base(self.metric) not in GUARANTEES:
             return judged
-        return as_drawn(judged, self.metric, high, self.parameters, evidence)
+        return as_drawn(judged, self.metric, asked.limits()[1], asked, evidence)
 
 
 Side = tuple[Cell, float, float]
 """A cell, a bound, and its sign: 1 for a lower one, −1 for an upper one."""
 
 
-def judge_bounds(
-    groups: Sequence[Cell], low: float | None, high: float | None, bound: Any, metric: str
-) -> Judgement:
+def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgement:
     """Verdict on cells, each a list of its replicates' records."""
     sides = [
         (cell, limit, sign)
         for cell in groups
-        for limit, sign in ((low, 1.0), (high, -1.0))
+        for limit, sign in zip(asked.limits(), (1.0, -1.0), strict=True)
         if limit is not None
     ]
     # holds: reject «truth is outside»; fails: reject «truth is inside». Each family is held to 5 %.
-    outside = holm([_p_outside(cell, limit, sign) for cell, limit, sign in sides])
-    inside = holm([_p_inside(cell, limit, sign) for cell, limit, sign in sides])
+    cut = ((cut_off(cell, limit) if sign > 0 else cell, limit, sign) for cell, limit, sign in sides)
+    outside = holm([_p_beyond(cell, limit, -sign, ROUNDING) for cell, limit, sign in cut])
+    inside = holm([_p_beyond(cell, limit, sign, -ROUNDING) for cell, limit, sign in sides])
     verdicts = [
         _verdict(*side, p_out, p_in)
         for side, p_out, p_in in zip(sides, outside, inside, strict=True)
@@ -147,15 +161,7 @@ def judge_bounds(
         why += (
             f"; {bare} without an error bar; of copies made here five replicates or more give one"
         )
-    return Judgement(worst(verdicts), why, pooled(closest[0])[0], bound)
-
-
-def _p_outside(cell: Cell, limit: float, sign: float) -> float:
-    return _p_beyond(cut_off(cell, limit) if sign > 0 else cell, limit, -sign, ROUNDING)
-
-
-def _p_inside(cell: Cell, limit: float, sign: float) -> float:
-    return _p_beyond(cell, limit, sign, -ROUNDING)
+    return Judgement(worst(verdicts), why, pooled(closest[0])[0], asked.bound)
 
 
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:

@@ -23,23 +23,240 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, place, worst
-from auditor.expectations.collusion_gains import (
-    Gain,
-    PooledCopies,
-    attack_gains,
-    insider_gains,
-    noise_gains,
+from auditor.base.types import Coalition
+from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, place, worst
+from auditor.expectations.noise_follows_law import by_guarantees, contradiction
+from auditor.numerics.statistics import (
+    Z_95,
+    holm,
+    observations_needed,
+    one_sided,
+    quantile,
+    rows_needed,
+    share_tests,
 )
-from auditor.expectations.guarantees import COMPARED, by_guarantees
-from auditor.expectations.noise_follows_law import contradiction
-from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.records import FITTED, SAME, Evidence, Measurement, Verdict, describe
+from auditor.results.records import (
+    FEWEST_REPLICATES,
+    FITTED,
+    ROW_REDRAWS,
+    SAME,
+    Evidence,
+    InsiderGain,
+    Measurement,
+    NoiseGain,
+    PairedGain,
+    Pooling,
+    ReleaseEvidence,
+    Verdict,
+    cells,
+    describe,
+    grouped,
+    pooled,
+    uncertainty,
+)
 from auditor.scenario.read_plugins import parse_coalitions
+
+# -- Gains that `no-collusion-gain` tests ----------------------------------------------------------
+
+
+POWER = 0.8
+
+
+class PooledCopies(NamedTuple):
+    """Evidence on one coalition; ``cell`` is sweep point, scheme and copies."""
+
+    cell: tuple[str, str, Coalition]
+    pooling: Pooling
+    rows: int
+    replicate: int = 1
+
+
+class Gain(NamedTuple):
+    """One gain to be tested.
+
+    Attributes
+    ----------
+    who : str
+        The adversary, for messages.
+    guard : bool
+        Whether it can only refute.
+    noise : tuple of NoiseGain
+        Measured shares of noise by replicate, tested exactly.
+    estimated : bool
+        Whether it is the insider learner's.
+    insider : InsiderGain or None
+    flattered : float
+        Largest bias of a gain by an estimated law.
+    from_files : bool
+        Whether the copies come from files.
+    covered : bool
+        Whether the claim covers these copies; else the gain refutes nothing.
+    """
+
+    who: str
+    coalition: Coalition
+    gain: float
+    std_error: float
+    degrees: float
+    rows: int
+    guard: bool = False
+    noise: tuple[NoiseGain, ...] = ()
+    estimated: bool = False
+    insider: InsiderGain | None = None
+    flattered: float = 0.0
+    from_files: bool = False
+    covered: bool = True
+
+    def p_values(self, margin: float) -> tuple[float, float]:
+        """P-values against a gain of at least, and at most, the margin."""
+        if self.noise:
+            return share_tests(self.noise, margin)
+        if self.insider:
+            tests = [
+                self.insider.p_values(place, margin) for place in range(len(self.insider.gain))
+            ]
+            above = min(1.0, len(tests) * min(above for _, above in tests)) if self.covered else 1.0
+            return 0.0 if self.guard else max(below for below, _ in tests), above
+        above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees)
+        return 0.0 if self.guard else one_sided(
+            self.gain, margin, self.std_error, self.degrees
+        ), above
+
+    def rows_to_decide(self, margin: float, level: float) -> int | None:
+        """Rows that would exclude the margin if there is no gain."""
+        if self.noise:
+            regressors = sum(part.regressors for part in self.noise)
+            observations = sum(part.observations for part in self.noise)
+            return math.ceil(
+                self.rows * observations_needed(regressors, margin, level, POWER) / observations
+            )
+        distance = math.sqrt(margin) if self.insider else margin
+        error = max(self.insider.std_error) if self.insider else self.std_error
+        return rows_needed(self.rows, error, distance, quantile(1 - level) + quantile(POWER))
+
+    @property
+    def beyond(self) -> float:
+        """Gain excluded with 97.5 % confidence."""
+        if self.insider:
+            return max(
+                (max(r, 0.0) + Z_95 * e) ** 2
+                for r, e in zip(self.insider.correlation, self.insider.std_error, strict=True)
+            )
+        return max(self.gain, 0.0) + Z_95 * self.std_error
+
+    @property
+    def cell(self) -> str:
+        """Adversary and coalition in words."""
+        return f"{self.who}, copies {describe(self.coalition)}"
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a gain and an error bar."""
+        return math.isfinite(self.gain) and not math.isnan(self.std_error)
+
+
+DEGREES = {
+    "closed-form": math.inf,
+    "redraws": ROW_REDRAWS - 1,
+    "jackknife": 31,
+    "replicates-needed": math.inf,
+}
+"""Degrees of freedom by where an error bar comes from; at least, for redraws."""
+
+
+def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
+    """Mean, standard error and degrees of freedom over replicates.
+
+    Errors are the replicates' own, or their spread, infinite for too few.
+    """
+    gains, errors, degrees = (
+        np.array(part, dtype=np.float64) for part in zip(*paired, strict=True)
+    )
+    R = gains.size
+    if not np.isnan(errors).any():
+        return float(gains.mean()), float(np.sqrt((errors**2).sum())) / R, float(degrees.sum())
+    if R < FEWEST_REPLICATES:
+        return float(gains.mean()), math.inf, math.inf
+    return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
+
+
+def attack_gains(
+    records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
+) -> Iterator[Gain]:
+    """Yield gains over the copy of least noise, or the best measured one."""
+    by_place = {(place(release), release.replicate): release for release in releases}
+    for group in cells(records).values():
+        first = group[0]
+        cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
+        here = [by_place[place(record), record.replicate] for record in group]
+        paired = [release.paired[cell] for release in here if cell in release.paired]
+        yield Gain(
+            f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}",
+            first.coalition,
+            *(averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)),
+            sum(release.rows for release in here),
+            flattered=max(release.facts.get("fitted", 0.0) for release in here),
+            from_files=any(release.from_files for release in here),
+        )
+
+
+def unpaired(group: Cell) -> tuple[float, float, float]:
+    """Mean, standard error and degrees of freedom of gains as measured."""
+    (mean, error), bar = pooled(group), group[0].error_bar
+    if bar == "replicates-needed":
+        error = uncertainty(group)
+    return mean, math.nan if error is None else error, DEGREES.get(bar, len(group) - 1)
+
+
+def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
+    """Yield the removable shares of the best copy's noise."""
+    groups = grouped((copies.cell, copies) for copies in pooling)
+    for (_, scheme, coalition), parts in groups.items():
+        noise = tuple(part.pooling.noise for part in parts if part.pooling.noise is not None)
+        rows = sum(part.rows for part in parts)
+        if noise:
+            observations = sum(part.observations for part in noise)
+            share = math.fsum(part.share * part.observations for part in noise) / observations
+            regressors = sum(part.regressors for part in noise)
+            gain = share - regressors / observations
+            error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
+            yield Gain(
+                f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise
+            )
+
+
+def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
+    """Yield gains of the insider learner, guards where a law is proved."""
+    named, first = (
+        {copies.cell for copies in pooling},
+        dict[tuple[str, str, Coalition], PooledCopies](),
+    )
+    for copies in pooling:
+        (point, scheme, held), found = copies.cell, copies.pooling.insider
+        wanted = copies.replicate == 1 and not copies.pooling.by_classes
+        if wanted and (found or not copies.pooling.proof):
+            first.setdefault((point, scheme, found.copies if found else held), copies)
+    for cell, copies in first.items():
+        found, gain, error, rows = copies.pooling.insider, math.nan, math.nan, copies.rows
+        if found is not None:
+            reach, r = max(
+                (max(r, 0.0) + e, max(r, 0.0))
+                for r, e in zip(found.correlation, found.std_error, strict=True)
+            )
+            gain, error, rows = r**2, reach**2 - r**2, found.rows
+        who, covered = f"the insider learner, fitted to the originals, on {cell[1]}", cell in named
+        measured = (who, cell[2], gain, error, math.inf, rows, copies.pooling.proof)
+        yield Gain(*measured, estimated=True, insider=found, covered=covered)
+
+
+# --------------------------------------------------------------------------------------------------
+
 
 SEEN = 0.0025
 """Share that the learner must gain for sure before noise counts as drawn by another law: a false
@@ -77,11 +294,7 @@ class NoCollusionGain(Expectation):
         margin, level = self.parameters.margin, self.parameters.level
         pooling = list(self._pooling(evidence))
         # The insider's test is finer than its attack's errors.
-        learnt_of = {
-            (copies.point, copies.scheme, copies.coalition)
-            for copies in pooling
-            if copies.pooling.insider is not None
-        }
+        learnt_of = {copies.cell for copies in pooling if copies.pooling.insider is not None}
         chosen = self.chosen(evidence, "collusion_gain", pooled_only=True, each_attribute=True)
         records = [
             record
@@ -99,12 +312,11 @@ class NoCollusionGain(Expectation):
             for release in self.covered(evidence)
             if any(pooling.proof for pooling in release.pooling.values())
         ]
-        every = self.chosen(evidence, None)
         parts = [
             by_law(pooling, level, contradiction(lawful)),
             by_theory(records),
             on_data(gains, margin, level),
-            *filter(None, [by_guarantees(r for r in every if r.metric in COMPARED)]),
+            *filter(None, [by_guarantees(self.chosen(evidence, None))]),
         ]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
@@ -117,8 +329,8 @@ class NoCollusionGain(Expectation):
         for release in self.covered(evidence):
             for held, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(held, release.copies):
-                    found = (*place(release), held, pooling, release.rows, release.replicate)
-                    yield PooledCopies(*found)
+                    cell = (*place(release), held)
+                    yield PooledCopies(cell, pooling, release.rows, release.replicate)
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
@@ -150,19 +362,16 @@ def _beside(gain: Gain, margin: float) -> Gain:
 
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
     """Decide by second moments, or classes, unless a finding contradicts it."""
-    stated = {
-        (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
-        for copies in pooling
-    }
+    stated = {copies.cell: copies.pooling.sufficient for copies in pooling}
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]
     if broken:
         _, scheme, coalition = broken[0]
         more = f", and so in {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
-        return Judgement(
-            "fails",
-            f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}",
+        why = (
+            f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}"
         )
+        return Judgement("fails", why)
     if not stated:
         return Judgement("undecided", "no coalition of two copies or more was audited")
     if predicted := _predicted(pooling, level):
@@ -170,10 +379,8 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
     if contradiction:
         why = f"by law: nothing follows, for the noise does not follow its law: {contradiction}"
         return Judgement("undecided", why)
-    if lost := [
-        (copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved
-    ]:
-        scheme, coalition = lost[0]
+    if lost := [copies.cell for copies in pooling if copies.pooling.unresolved]:
+        _, scheme, coalition = lost[0]
         why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"
         return Judgement("undecided", f"by law: {why}")
     if not known:
@@ -182,20 +389,18 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
     if not all(copies.pooling.proved for copies in pooling):
         why = "if the copies follow the law that is stated for them, which is no proof, so the data decide"
         return Judgement("holds", f"by law: one copy says all there is in {which}, {why}")
+    basis = "by law, for every attack"
     if any(copies.pooling.by_classes for copies in pooling):
-        return Judgement(
-            "holds",
-            f"by classes and ranges, for every attack that reads these: one copy says all there is in {which}",
-        )
-    return Judgement("holds", f"by law, for every attack: one copy says all there is in {which}")
+        basis = "by classes and ranges, for every attack that reads these"
+    return Judgement("holds", f"{basis}: one copy says all there is in {which}")
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
-    found = [
-        (copies.scheme, copies.pooling.insider)
+    found = (
+        (copies.cell[1], copies.pooling.insider)
         for copies in pooling
         if copies.pooling.proof and copies.pooling.insider is not None
-    ]
+    )
     distinct = list(dict.fromkeys(found))
     p_values = holm([gain.p_value(SEEN) for _, gain in distinct])
     beyond = [cell for cell, p in zip(distinct, p_values, strict=True) if p <= level]

@@ -1,31 +1,55 @@
-"""The drawn noise follows the stated law: part of every audit.
-
-The tests are ``auditor.audit.law_tests``, for numbers and categories. Each has one p-value for all its
-comparisons. Holm's step-down over all tests keeps the chance of one false «fails» at ``level``.
-"""
+"""Drawn noise and replacements follow their law, and so its guarantees."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from pydantic import Field
 
 from auditor.base import scipy
-from auditor.expectations.base import Expectation, Filter, Judgement, Share
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    copies_released,
+    selector,
+    worst,
+)
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.records import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
+from auditor.results.records import (
+    LAST_DIGITS,
+    Evidence,
+    LawTest,
+    Measurement,
+    ReleaseEvidence,
+    Verdict,
+    describe,
+)
 
 LEVEL = 1e-4
 """Chance of one false contradiction: a false alarm costs an honest release its verdict."""
 OF_ONE_COLUMN = ("distribution", "moments", "sizes near 0", "periods")
 """Statistics of numbers that compare no column with another one."""
+FALSE_ALARM = 0.01
+SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
+"""Guarantees that are compared: the first that is exact for the noise."""
+ROUNDING = 1e-9
+
+Tests = Sequence[tuple[ReleaseEvidence, LawTest]]
 
 
 @register
 class NoiseFollowsLaw(Expectation):
-    """The drawn noise follows its stated law, by all law tests (Holm)."""
+    """The drawn noise follows its stated law, by all law tests (Holm).
+
+    Part of every audit. The tests are `auditor.audit.law_tests`, for numbers and categories. Each
+    has one p-value for all its comparisons. Holm's step-down over all tests keeps the chance of one
+    false «fails» at ``level``.
+    """
 
     name = "noise-follows-law"
     reference = "rosenblatt1952; holm1979; laurent2000; massart1990"
@@ -50,43 +74,29 @@ class NoiseFollowsLaw(Expectation):
 
         Observed and bounded is the least p-value after Holm's correction.
         """
-        covered = self.covered(evidence)
-        passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
-        tests = [
-            (release, test)
-            for release in covered
-            for test in release.law
-            if test.statistic not in passed_over
-        ]
+        covered, p = self.covered(evidence), self.parameters
+        tests = _tests(covered, () if p.last_digits else (LAST_DIGITS,))
         if not tests:
-            return Judgement(
-                "undecided",
-                "no release covered states a law of its noise, or none has rows enough to test",
-            )
-        adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
-        least, finding = _least_likely(tests, adjusted)
-        if least <= level:
-            wrong = sum(p <= level for p in adjusted)
-            return Judgement(
-                "fails",
-                f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}",
-                least,
-                level,
-            )
+            why = "no release covered states a law of its noise, or none has rows enough to test"
+            return Judgement("undecided", why)
+        least, wrong, finding = _least_likely(tests, p.level)
+        if wrong:
+            why = f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}"
+            return Judgement("fails", why, least, p.level)
         silent = sum(not release.law for release in covered if release.replicate == 1)
         if silent:
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
-            return Judgement("undecided", why, least, level)
+            return Judgement("undecided", why, least, p.level)
         count = sum(test.tests for _, test in tests)
-        hidden, coarsest = max(
-            ((_could_hide(test, level / len(tests)), test) for _, test in tests),
-            key=lambda one: one[0],
+        hidden, departure = max(
+            ((_could_hide(test, p.level / len(tests)), test.departure) for _, test in tests),
+            key=itemgetter(0),
         )
-        if hidden > self.parameters.resolution:
-            why = f"{coarsest.departure} of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
-            return Judgement("undecided", why, least, level)
-        why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {coarsest.departure} of {hidden:.2g} would show"
-        return Judgement("holds", f"{why}; the least likely is {finding}", least, level)
+        if hidden > p.resolution:
+            why = f"{departure} of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
+            return Judgement("undecided", why, least, p.level)
+        why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {departure} of {hidden:.2g} would show"
+        return Judgement("holds", f"{why}; the least likely is {finding}", least, p.level)
 
 
 def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
@@ -94,31 +104,204 @@ def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
 
     Independent increments of any distribution protect, so tests of single columns do not count.
     """
-    tests = [
+    tests = _tests(releases, OF_ONE_COLUMN)
+    _, wrong, finding = _least_likely(tests, LEVEL) if tests else (1.0, 0, "")
+    return finding if wrong else ""
+
+
+def _tests(releases: Iterable[ReleaseEvidence], passed_over: Sequence[str]) -> Tests:
+    return [
         (release, test)
         for release in releases
         for test in release.law
-        if test.statistic not in OF_ONE_COLUMN
+        if test.statistic not in passed_over
     ]
-    if not tests:
-        return ""
-    least, finding = _least_likely(tests, holm([test.p for _, test in tests]))
-    return finding if least <= LEVEL else ""
 
 
-def _least_likely(
-    tests: Sequence[tuple[ReleaseEvidence, LawTest]], adjusted: Sequence[float]
-) -> tuple[float, str]:
+def _least_likely(tests: Tests, level: float) -> tuple[float, int, str]:
+    """Least adjusted p-value, number of refuted laws, and the finding."""
+    adjusted = holm([test.p for _, test in tests])
     place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
-    return adjusted[place], _finding(*tests[place])
-
-
-def _finding(release: ReleaseEvidence, test: LawTest) -> str:
+    release, test = tests[place]
     figure = f"{test.where} {test.observed:.4g}, by law {test.expected:.4g}"
-    return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
+    finding = (
+        f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
+    )
+    return adjusted[place], sum(p <= level for p in adjusted), finding
 
 
 def _could_hide(test: LawTest, level: float) -> float:
-    return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (
-        test.telling * math.sqrt(test.rows)
-    )
+    reach = -float(scipy.special.ndtri(level / (2.0 * max(test.tests, 1))))
+    return reach / (test.telling * math.sqrt(test.rows))
+
+
+@register
+class NeighbourCoin(Expectation):
+    """A middle copy keeps its neighbours' value as xiao2009, eqs. 3 and 4.
+
+    On records where the neighbours agree, the new copy has their value with probability
+    ``u + v + (1 − u − v)/s``, by an exact binomial test.
+    """
+
+    name = "neighbour-coin"
+    aliases = ("multi-pert-coin",)
+    reference = "xiao2009, eqs. 3 and 4"
+
+    class Parameters(Filter):
+        """The filter (scheme and sweep count), the copy, and the chances."""
+
+        copy_number: int = Field(alias="copy", ge=1, description="the copy's number")
+        heads: float = Field(
+            ge=0, le=1, description="u: chance to keep the less perturbed neighbour's value"
+        )
+        tails: float = Field(
+            ge=0, le=1, description="v: chance to take the more perturbed neighbour's"
+        )
+        tolerance: float = Field(
+            0.0005, gt=0, description="how far heads and tails may be off, as they are rounded"
+        )
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        p = self.parameters
+        drawn = [
+            coin
+            for release in self.covered(evidence)
+            for coin in release.facts.get("drawn", ())
+            if coin.copy == p.copy_number
+        ]
+        if not drawn:
+            why = f"copy {p.copy_number} is not drawn between two others in any release covered"
+            return Judgement("undecided", why)
+        tests = holm([_two_sided(coin.same, coin.agreeing, coin.kept) for coin in drawn])
+        verdicts: list[Verdict] = []
+        for coin, q in zip(drawn, tests, strict=True):
+            off = max(abs(coin.heads - p.heads), abs(coin.tails - p.tails))
+            wrong = off > p.tolerance or q <= FALSE_ALARM
+            verdicts.append("fails" if wrong else "holds" if coin.agreeing else "undecided")
+        coin = drawn[0]
+        share = coin.same / max(1, coin.agreeing)
+        why = (
+            f"u = {coin.heads:.4g}, v = {coin.tails:.4g}; of {coin.agreeing:,} records on which the neighbours agree {share:.4f} keep "
+            f"their value, theory {coin.kept:.4f} (p = {min(tests):.2g})"
+        )
+        return Judgement(worst(verdicts), why, share, coin.kept)
+
+
+def _two_sided(same: int, n: int, chance: float) -> float:
+    if n == 0:
+        return 1.0
+    below, above = scipy.special.bdtr(same, n, chance), 1.0
+    if same > 0:
+        above = scipy.special.bdtrc(same - 1, n, chance)
+    return min(1.0, 2.0 * float(min(below, above)))
+
+
+@register
+class MarginalIsUniform(Expectation):
+    """Every copy follows uniform perturbation at its level (χ², Holm).
+
+    Every copy, given the original, is compared with ``T(p)`` (xiao2009, eq. 1 and Theorem 2), or
+    with the stated replacements.
+    """
+
+    name = "marginal-is-uniform"
+    reference = "xiao2009, Theorem 2"
+
+    class Parameters(Filter):
+        """The filter (scheme and sweep count), and the level of the test."""
+
+        level: Share = Field(
+            0.01, description="chance that a true claim is refuted, over everything covered"
+        )
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Verdict over every copy of the covered uniform releases.
+
+        Observed and bounded is the least p-value after Holm's correction.
+        """
+        tests = [
+            (release.scheme, *test)
+            for release in self.covered(evidence)
+            for test in release.facts.get("marginal", ())
+        ]
+        usable = [test for test in tests if test[4] > 0]
+        if not usable:
+            why = (
+                "no copy of a uniform scheme was audited, or there are too few records to test any"
+            )
+            return Judgement("undecided", why)
+        adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
+        least, (scheme, copy, level, p, degrees) = min(
+            zip(adjusted, usable, strict=True), key=itemgetter(0)
+        )
+        finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
+        if wrong := sum(q <= alpha for q in adjusted):
+            what = "are not what a retention and its replacements make"
+            why = f"{wrong} of {len(usable)} copies {what}; {finding}"
+            return Judgement("fails", why, least, alpha)
+        if few := len(tests) - len(usable):
+            why = f"{few} of {len(tests)} copies have too few records to test"
+            return Judgement("undecided", why, least)
+        why = f"{len(usable)} copies agree with their law; the least likely is {finding}"
+        return Judgement("holds", why, least, alpha)
+
+
+def as_drawn(
+    judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence
+) -> Judgement:
+    """Verdict that holds by law, revised by the noise that was drawn.
+
+    An audited lower bound above the allowed value refutes the guarantee. If the noise does not follow
+    the law (``noise-follows-law``), the guarantee is undecided.
+    """
+    selected = selector(filters, f"empirical_{metric}", copies_released(evidence))
+    found = [(r.value or 0.0, r) for r in evidence.measurements if selected(r)]
+    value, most = max(found, key=itemgetter(0), default=(0.0, None))
+    if most is not None and high is not None and value > high:
+        why = f"the law states less, but copies that were drawn tell records apart: {most.metric} {value:.4g} ({most.scheme})"
+        return Judgement("fails", why, value, judged.bound)
+    law = NoiseFollowsLaw(scheme=filters.scheme, sweep=filters.sweep).judge(evidence)
+    if law.status != "fails":
+        return judged
+    why = f"the law would hold to it, but the noise that was drawn does not follow that law: {law.why}"
+    return Judgement("undecided", why, judged.observed, judged.bound)
+
+
+def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
+    """Verdict on the guarantees of coalitions, or None without pairs.
+
+    Figures that are only upper bounds (their ``reason`` says so) are left out, since a coalition's
+    bound may be looser than one copy's. So are single copies without a guarantee.
+    """
+    found = {
+        (r.metric, str(r.sweep), r.scheme, r.replicate, r.coalition): r.value
+        for r in records
+        if r.metric in SYMBOL and r.status == "ok" and r.value is not None
+        if r.reason is None or math.isinf(r.value)
+    }
+    pairs: dict[tuple[object, ...], tuple[float, str]] = {}
+    for metric, symbol in SYMBOL.items():
+        for (name, *where, copies), pooled in found.items():
+            alone = [
+                (found[key], copy) for copy in copies if (key := (name, *where, (copy,))) in found
+            ]
+            if name != metric or not len(alone) == len(copies) > 1:
+                continue
+            best, copy = max(alone, key=itemgetter(0))
+            if math.isfinite(best):
+                held = f"{symbol} is {_number(pooled)} for copies {describe(copies)} of {where[1]}"
+                worse = pooled / max(best, ROUNDING) if pooled > best * (1.0 + ROUNDING) else 0.0
+                why = f"{held}, and {_number(best)} for copy {copy} alone"
+                pairs.setdefault((*where, copies), (worse, why))
+    if not pairs:
+        return None
+    worst_first = sorted(pairs.values(), key=itemgetter(0), reverse=True)
+    if count := sum(ratio > 0.0 for ratio, _ in worst_first):
+        more = f", and so in {count - 1} more" if count > 1 else ""
+        return Judgement("fails", f"by guarantee: {worst_first[0][1]}{more}")
+    which = "the one coalition's is" if len(pairs) == 1 else f"each of {len(pairs)} coalitions' is"
+    return Judgement("holds", f"by guarantee: {which} that of its best copy alone")
+
+
+def _number(value: float) -> str:
+    return "infinite" if math.isinf(value) else f"{value:.4g}"

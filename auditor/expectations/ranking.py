@@ -1,8 +1,9 @@
-"""Order of attacks, schemes or coalitions, and trends in a sweep.
+"""Order, trend and equality of cells.
 
-A step holds if theory settles it, if both values are equal up to rounding, or if the data show it
-beyond the error bars (Holm over all steps). It fails if either shows the opposite. Otherwise it is
-undecided. `slack` is the size of an irrelevant step in the other direction.
+A step of an order or a trend holds if theory settles it, if both values are equal up to rounding,
+or if the data show it beyond the error bars (Holm over all steps). It fails if either shows the
+opposite. Otherwise it is undecided. `slack` is the size of an irrelevant step in the other
+direction.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
+from auditor.base.types import Array
 from auditor.expectations.base import (
     Cell,
     Expectation,
@@ -25,10 +27,11 @@ from auditor.expectations.base import (
     place,
     worst,
 )
-from auditor.expectations.metric import ROUNDING
-from auditor.numerics.statistics import holm, one_sided
+from auditor.expectations.metric import LEVEL, ROUNDING, Limits, at_bound
+from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
 from auditor.results.records import (
+    FEWEST_REPLICATES,
     Evidence,
     Measurement,
     Verdict,
@@ -40,12 +43,7 @@ from auditor.results.records import (
 from auditor.scenario.read_data import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 
-LEVEL = 0.05
-
 FIELDS = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")
-PAIRED = 5
-"""Replicates from which differences are taken in pairs; that all of five fall on one side by chance
-happens one time in 32."""
 
 
 @register
@@ -173,9 +171,8 @@ class Difference(NamedTuple):
 def _difference(first: Cell, second: Cell, slack: float) -> Difference:
     a, b = pooled(first)[0], pooled(second)[0]
     error = uncertainty(first) + uncertainty(second)
-    if len(first) == len(second) >= PAIRED:
-        values = np.array([[one.value for one in cell] for cell in (first, second)], dtype=float)
-        error = float(np.diff(values, axis=0).std(ddof=1) / math.sqrt(len(first)))
+    if len(differences := _paired(first, second)) >= FEWEST_REPLICATES:
+        _, error, _ = _mean_of(differences)
     return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 
@@ -193,7 +190,9 @@ def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below
         return None
     if max(gaps) <= ROUNDING:
         return "below"
-    firm = len(gaps) >= PAIRED or {one.error_bar for one in (*first, *second)} == {"closed-form"}
+    firm = len(gaps) >= FEWEST_REPLICATES or {one.error_bar for one in (*first, *second)} == {
+        "closed-form"
+    }
     return "above" if firm and min(gaps) > ROUNDING else None
 
 
@@ -204,19 +203,13 @@ class GrowthRate(Expectation):
     name = "growth-rate"
     reference = "li2012, Fig. 5"
 
-    class Parameters(Filter):
+    class Parameters(Limits, Filter):
         """What is swept, and bounds on the exponent."""
 
         metric: str = Field("seconds", description="metric that grows")
         against: str = Field(description="the swept path, whose values are positive numbers")
         at_most: float | None = Field(None, description="largest exponent allowed")
         at_least: float | None = Field(None, description="smallest exponent allowed")
-
-        @model_validator(mode="after")
-        def _some_bound(self) -> Any:
-            if self.at_most is None and self.at_least is None:
-                raise ValueError("needs a bound: at-least or at-most")
-            return self
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
@@ -232,16 +225,17 @@ class GrowthRate(Expectation):
             if len(points) >= 3
             for x, y in [np.transpose(points)]
         }
-        bound, most = (p.at_least, min) if p.at_most is None else (p.at_most, max)
+        (low, high), bound = p.limits(), p.bound
         if not slopes:
             why = f"fewer than three values of {p.against} with a measured {p.metric}"
             return Judgement("undecided", why, None, bound)
-        low = -math.inf if p.at_least is None else p.at_least
-        high = math.inf if p.at_most is None else p.at_most
-        inside = all(low <= slope <= high for slope in slopes.values())
+        least, most = min(slopes.values()), max(slopes.values())
+        inside = (low is None or low <= least) and (high is None or most <= high)
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         why = f"exponent of {p.metric} in {p.against}: {exponents}"
-        return Judgement("holds" if inside else "fails", why, most(slopes.values()), bound)
+        return Judgement(
+            "holds" if inside else "fails", why, least if high is None else most, bound
+        )
 
 
 @register
@@ -306,3 +300,127 @@ def _swept(
         x = sweep.pop(p.against, None)
         if isinstance(x, (int, float)):
             yield x, sweep, group
+
+
+POWER = 0.8
+Found = tuple[float, float, float]
+"""A difference, its standard error (NaN if unknown) and degrees of freedom."""
+
+
+@register
+class Equivalent(Expectation):
+    """Two schemes agree in a metric within a margin, level by level.
+
+    By two one-sided tests: both «the difference is at least +margin» and «at most −margin» must be
+    rejected at 5 %. As every level must pass, there is no correction (intersection–union). A
+    refutation is held to 5 % over all levels (Holm). Differences are paired by replicate. Below five
+    replicates both figures' errors count as independent.
+    """
+
+    name = "equivalent"
+    reference = "schuirmann1987"
+
+    class Parameters(Filter):
+        """Both schemes, the metric and the margin."""
+
+        schemes: list[str] = Field(description="ids of the two schemes", min_length=2, max_length=2)
+        metric: str = Field(description="metric to compare")
+        margin: float = Field(
+            gt=0, description="largest difference that counts as none, in the metric's unit"
+        )
+        together: bool = Field(
+            False, description="test the mean over all levels, and not each level by itself"
+        )
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        p = self.parameters
+        groups = self.measured(evidence, p.metric)
+        first, second = (
+            {_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes
+        )
+        pairs = [(first[key], second[key]) for key in first if key in second]
+        if not pairs:
+            why = f"no level of {p.metric} was measured under both schemes"
+            return Judgement("undecided", why, None, p.margin)
+        found = [_difference_of(*pair, p.margin) for pair in pairs]
+        if p.together:
+            found = [_all_together(pairs)]
+        return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
+
+
+def judge_differences(
+    found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
+) -> Judgement:
+    """Verdict on differences."""
+    if any(math.isnan(error) for _, error, _ in found):
+        return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
+    inside = [
+        max(one_sided(d, margin, se, df), one_sided(-d, margin, se, df)) for d, se, df in found
+    ]
+    outside = holm([one_sided(margin, abs(d), se, df) for d, se, df in found])
+    place = int(np.argmax(inside))
+    difference, error, degrees = found[place]
+    where = f"at level {levels[place]}" if len(found) > 1 else f"over {len(levels)} levels"
+    most = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
+    if min(outside) <= LEVEL:
+        worst = found[int(np.argmin(outside))][0]
+        why = f"{metric} differs by {worst:+.3g}, more than the margin ± {margin:g}"
+        return Judgement("fails", why, worst, margin)
+    short, count = sum(q > LEVEL for q in inside), len(found)
+    if not short:
+        why = f"{count} of {count} differences of {metric} lie within the margin; {most}"
+        return Judgement("holds", why, difference, margin)
+    why = f"{short} of {count} differences are not shown to lie within; {most}"
+    room = margin - abs(difference)
+    if room > 0 and not math.isinf(degrees):
+        factor = ((quantile(1 - LEVEL, degrees) + quantile(POWER)) * error / room) ** 2
+        why += f"; about {math.ceil((degrees + 1) * max(factor, 1.1))} replicates would settle it"
+    return Judgement("undecided", why, difference, margin)
+
+
+def _rest(record: Measurement) -> tuple[Any, ...]:
+    who = (record.knowledge, record.attack, record.coalition)
+    return (str(record.sweep), *who, record.levels, record.attribute)
+
+
+def _level(record: Measurement) -> str:
+    levels = ", ".join(f"{level:g}" for level in record.levels)
+    return levels or f"of copies {describe(record.coalition)}"
+
+
+def _paired(first: Cell, second: Cell) -> Array:
+    theirs = {one.replicate: one.value for one in second if one.value is not None}
+    return np.array(
+        [
+            one.value - theirs[one.replicate]
+            for one in first
+            if one.value is not None and one.replicate in theirs
+        ],
+        dtype=np.float64,
+    )
+
+
+def _difference_of(first: Cell, second: Cell, margin: float) -> Found:
+    differences = _paired(first, second)
+    if len(differences) >= FEWEST_REPLICATES:
+        return _mean_of(differences)
+    errors = [error for _, error in map(pooled, (first, second))]
+    if not len(differences) or any(error is None for error in errors):
+        return math.nan, math.nan, math.inf
+    # at a difference of one margin the larger value is more uncertain
+    wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
+    spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
+    return float(differences.mean()), spread, math.inf
+
+
+def _all_together(pairs: Sequence[tuple[Cell, Cell]]) -> Found:
+    by_level = [_paired(*pair) for pair in pairs]
+    count = min(len(differences) for differences in by_level)
+    if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):
+        return math.nan, math.nan, math.inf
+    return _mean_of(np.mean(by_level, axis=0))
+
+
+def _mean_of(differences: Array) -> Found:
+    R = len(differences)
+    return float(differences.mean()), float(differences.std(ddof=1) / math.sqrt(R)), float(R - 1)

@@ -1,4 +1,4 @@
-"""Linear algebra for singular and badly scaled covariances.
+"""Linear algebra for singular covariances, and autoregression.
 
 An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by ``x − P y = (I − P) x
 − P r``, two orthogonal parts: squared, ``tr (I − P) K_X + tr P K_R``. With eigenvalues ``λ_X, λ_R, ε``,

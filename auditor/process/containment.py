@@ -1,4 +1,4 @@
-"""Containment of plugin errors by the block ``with contained()``.
+"""Containment of plugin errors (``with contained()``) and interrupts.
 
 | action of a plugin | result |
 | --- | --- |
@@ -92,8 +92,21 @@ def strike(number: int, frame: FrameType | None) -> None:
 def own_interrupt() -> Iterator[None]:
     """Raise ``Interrupted`` on SIGINT and SIGTERM, for cleanup and report.
 
-    An ignored SIGINT (nohup, cron) is enabled; handlers of other programs stay.
+    An ignored SIGINT (nohup, cron) is enabled; handlers of other programs stay. A signal that a
+    destructor or callback of a library swallows is sent again.
     """
+    unraisable = sys.unraisablehook
+
+    def send_again(swallowed: sys.UnraisableHookArgs) -> None:
+        lost = swallowed.exc_value
+        if not isinstance(lost, Interrupted):
+            unraisable(swallowed)
+            return
+        number = lost.status - 128
+        if signal.getsignal(number) is _handle:
+            _State.waiting = number
+        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+
     replaced: dict[signal.Signals, tuple[Any, ...]] = {
         signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN),
         signal.SIGTERM: (signal.SIG_DFL,),
@@ -106,9 +119,11 @@ def own_interrupt() -> Iterator[None]:
     }
     for number in before:
         signal.signal(number, strike)
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
+        sys.unraisablehook = unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
 

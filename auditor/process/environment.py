@@ -1,4 +1,4 @@
-"""Packages, threads and memory of this process; shipped scenarios."""
+"""Packages, threads and memory of this process, and its output."""
 
 from __future__ import annotations
 

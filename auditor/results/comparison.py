@@ -1,4 +1,4 @@
-"""Changes between two audits beyond their error bars; a larger leak is worse."""
+"""Changes between two audits beyond their error bars; report base class."""
 
 from __future__ import annotations
 

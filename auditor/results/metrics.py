@@ -1,11 +1,12 @@
-"""Metrics of an audit, with unit and meaning (``metrics.json``)."""
+"""Metrics of an audit and cited papers (``metrics.json``, ``bibliography.json``)."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from auditor.base import listed
 from auditor.results.records import Measurement
@@ -25,12 +26,19 @@ class Metric(NamedTuple):
     measure: str | None = None
 
 
-METRICS = {
-    row["name"]: Metric(**row)
-    for row in json.loads(
-        files("auditor.results").joinpath("metrics.json").read_text(encoding="utf-8")
-    )
-}
+def _read(name: str) -> Any:
+    return json.loads(files("auditor.results").joinpath(name).read_text(encoding="utf-8"))
+
+
+METRICS: dict[str, Metric] = {row["name"]: Metric(**row) for row in _read("metrics.json")}
+WORKS: dict[str, str] = _read("bibliography.json")
+"""References by key."""
+
+
+def works_in(reference: str) -> list[str]:
+    """Keys of papers in ``guo2006; liu2008, section 3.3``, in order."""
+    return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in WORKS]
+
 
 ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 """Measured for every cell of a numeric table, at no cost beyond the moments."""

@@ -1,4 +1,4 @@
-"""Flat records of results, and their combination over replicates."""
+"""Flat records of results and evidence, combined over replicates."""
 
 from __future__ import annotations
 

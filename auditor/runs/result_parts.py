@@ -18,8 +18,9 @@ from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import version
-from auditor.results import model, table_register as owner
+from auditor.results import table_register as owner
 from auditor.results.measurements import Measurements
+from auditor.results.metrics import WORKS, works_in
 from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import AttributeSummary, DataSummary, Evidence
 from auditor.runs.remedies import remedy_of
@@ -147,8 +148,8 @@ def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[
         )
     named = [plugin.reference for plugin in plugins]
     named += [use.expectation.reference for use in scenario.expect]
-    keys = sorted({*scenario.cite, *model.cited(named)})
-    return plugins, [Reference(key=key, text=model.text(key)) for key in keys]
+    keys = sorted({*scenario.cite, *works_in("; ".join(named))})
+    return plugins, [Reference(key=key, text=WORKS[key]) for key in keys]
 
 
 def provenance(

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from auditor import registry
-from auditor.results import metrics, model
+from auditor.results import metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.problems import Form
 from auditor.scenario.read import Document
@@ -41,7 +41,7 @@ def scenario_schema() -> JSON:
         "expectation": _expectation(definitions),
     }
     root["properties"] |= {
-        "cite": _list({"enum": model.keys()}, optional=True),
+        "cite": _list({"enum": sorted(metrics.WORKS)}, optional=True),
         "data": _data(definitions),
         "schemes": _list({"$ref": "#/$defs/scheme"}),
         "knowledge": _list({"$ref": "#/$defs/knowledge"}),

@@ -36,8 +36,8 @@ from auditor.registry.parameters import (
     parse_path,
     shown,
 )
-from auditor.results import model
 from auditor.results.files import located
+from auditor.results.metrics import WORKS
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, plain
 from auditor.scenario.read_data import parse_knowledge, read_data
@@ -252,10 +252,9 @@ def _duration(value: Any) -> Any:
 
 
 def _cited(keys: list[str]) -> list[str]:
-    known = model.keys()
     for place, key in enumerate(keys):
-        if key not in known:
-            hint = did_you_mean(key, known)
+        if key not in WORKS:
+            hint = did_you_mean(key, WORKS)
             raise FieldError(f"is not in the bibliography: {shown(key)}{hint}", place)
     return keys
 

@@ -1,4 +1,4 @@
-"""Section ``data``: source and preparation of the table."""
+"""Sections ``data`` and ``knowledge`` of a scenario."""
 
 from __future__ import annotations
 

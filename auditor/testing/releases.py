@@ -1,4 +1,4 @@
-"""Test tables, schemes and releases for checks of plugins."""
+"""Contract errors, and test tables, schemes and releases for plugins."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ class Contract:
         )
         described, a_text = "parameters described", "a docstring of `Parameters`"
         self.require(described, cls.Parameters.__doc__, a_text, "none")
-        for field, info in fields.items():
-            self.require(described, info.description, f"a description of {field!r}", "none")
+        for name, info in fields.items():
+            self.require(described, info.description, f"a description of {name!r}", "none")
         self.require(
             "unknown parameters refused",
             not self._is_accepted({**self.parameters, "no-such-thing": 1}),

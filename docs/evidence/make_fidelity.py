@@ -21,7 +21,7 @@ import numpy as np
 
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
-from auditor_reports.figures.figures import Figure, braces, clipped, figure, number, with_error
+from auditor_reports.figures import Figure, braces, clipped, figure, number, with_error
 from auditor_reports.markdown import safe
 from docs.evidence.fidelity_rows import ROOT, Paper, Row, Selector, papers
 

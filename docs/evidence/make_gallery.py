@@ -18,9 +18,9 @@ from PIL import Image
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor_reports.figures.figures import clean
+from auditor_reports.figures import clean
 from auditor_reports.markdown import safe
-from auditor_reports.wording.words import counts, where_text
+from auditor_reports.sentences import counts, where_text
 
 DOCS = Path(__file__).resolve().parent
 SCALE = 1.25

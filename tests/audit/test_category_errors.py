@@ -10,8 +10,8 @@ from auditor.audit.categorical.error_bars import simulated
 from auditor.audit.categorical.release import Frame, Sums, distinct, measured
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdicts
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 

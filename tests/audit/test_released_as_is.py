@@ -7,8 +7,8 @@ import pytest
 import auditor
 from auditor.audit.base.request import CellContext
 from auditor.audit.measures.released_as_is import kept, shown_records
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdicts
 
 RNG = np.random.default_rng
 AT_LEAST = {"exposure": {"unknown": {"at-least": 0.5}}}

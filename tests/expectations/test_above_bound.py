@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.expectations.above_bound import AboveBound
+from auditor.expectations.theory import AboveBound
 from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Step
 from auditor.registry import lent
 from auditor.results.records import Evidence, ReleaseEvidence

@@ -15,8 +15,8 @@ from auditor.results.records import Evidence, LawTest, ReleaseEvidence
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.scheme import Key
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdicts
 from tests.audit.law_faults import FAULTS, GRIDS, HONEST, KINDS, drawn, honest, law_tests_of, table
 
 ROWS = 20_000

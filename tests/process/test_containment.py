@@ -477,6 +477,20 @@ def test_ctrl_c_is_heard_by_a_command_whose_parent_had_it_ignored():
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_signal_that_a_destructor_swallows_is_sent_again():
+    class Swallows:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+
+    def work():
+        Swallows()
+        time.sleep(PATIENCE)
+
+    with pytest.raises(CtrlC), own_interrupt():
+        work()
+
+
 def test_a_real_ctrl_c_passes_in_python_too():
     with pytest.raises(KeyboardInterrupt), contained():
         os.kill(os.getpid(), signal.SIGINT)

@@ -7,12 +7,12 @@ from test_report_pages import Page
 import auditor
 from auditor.results.model import Partial
 from auditor.results.records import ExpectationRecord
-from auditor_reports.figures.figures import said
-from auditor_reports.figures.reading import Reading
+from auditor_reports.figures import said
+from auditor_reports.headline import OPEN, SAFE, UNSAFE, exposures, headline
 from auditor_reports.html import Html
+from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.headline import OPEN, SAFE, UNSAFE, exposures, headline
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.verdict import verdicts
 
 GATES = (SAFE, UNSAFE, OPEN)
 BOUND = {"exposure": {"unknown": {"at-least": 0.5}}}

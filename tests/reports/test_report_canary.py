@@ -14,7 +14,7 @@ import auditor
 from auditor import registry
 from auditor.cli import cli, main
 from auditor.runs.advice import audits
-from auditor_reports.charts.chart import deflated
+from auditor_reports.chart import deflated
 
 ROWS = 60
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")

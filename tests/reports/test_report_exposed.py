@@ -6,14 +6,14 @@ from report_cases import audited, error
 
 import auditor
 from auditor_reports import html, terminal
-from auditor_reports.figures.figures import said as joined
-from auditor_reports.figures.matrix import matrix
-from auditor_reports.figures.reading import Reading
+from auditor_reports.figures import said as joined
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
+from auditor_reports.matrix import matrix
 from auditor_reports.notebook import Notebook
+from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.verdict import verdict, verdicts
+from auditor_reports.verdict import verdict, verdicts
 
 SAFE, NAMES = 0.9, ("age", "salary")
 PERFECT, ESTIMATED = "perfect", "estimated(rows=400)"

@@ -21,15 +21,15 @@ from auditor.base import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult, Partial
 from auditor_reports.data_files import Csv, cell
-from auditor_reports.figures.figures import clean
-from auditor_reports.figures.reading import Reading
+from auditor_reports.figures import clean
+from auditor_reports.headline import headline
 from auditor_reports.html import Html
 from auditor_reports.latex import Latex, safe
 from auditor_reports.markdown import Markdown
+from auditor_reports.reading import Reading
+from auditor_reports.sentences import reproduce
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.headline import headline
-from auditor_reports.wording.verdict import verdicts
-from auditor_reports.wording.words import reproduce
+from auditor_reports.verdict import verdicts
 from tests.tiers import each_once
 
 TOLD = "Partial: 3 of 8 tasks finished; interrupted by SIGINT."

@@ -3,10 +3,10 @@
 import pytest
 
 import auditor
-from auditor_reports.figures.reading import Reading
-from auditor_reports.layout.diagnosis import guarantees
-from auditor_reports.layout.document import Paragraph, Table
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.details import guarantees
+from auditor_reports.document import Paragraph, Table
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdicts
 
 DATA = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}

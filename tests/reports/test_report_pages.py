@@ -18,12 +18,12 @@ from auditor.base import AuditorError
 from auditor.cli import main
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult, Partial
-from auditor_reports.charts.audit_charts import charts
-from auditor_reports.charts.chart import TEMPLATES, bundle, inflated, json_block, script
+from auditor_reports.audit_charts import charts
+from auditor_reports.chart import TEMPLATES, bundle, inflated, json_block, script
 from auditor_reports.data_files import Csv, Json, Junit, Sarif
-from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
+from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 
 CASES = ("quickstart", "swept", "hostile")

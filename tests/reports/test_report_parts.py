@@ -11,15 +11,15 @@ from auditor import registry
 from auditor.results.comparison import compare_results
 from auditor.results.model import SchemeSummary
 from auditor.results.records import ExpectationRecord, Remedy
+from auditor_reports.changes import _blocks, headline, parts
 from auditor_reports.data_files import Json
-from auditor_reports.figures.figures import Figure, number, plus_minus
-from auditor_reports.figures.reading import Reading, paired_gain
+from auditor_reports.figures import Figure, number, plus_minus
+from auditor_reports.headline import remedy_text
 from auditor_reports.html import Html
-from auditor_reports.layout.changes import _blocks, headline, parts
 from auditor_reports.markdown import Markdown
+from auditor_reports.reading import Reading, paired_gain
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.headline import remedy_text
-from auditor_reports.wording.verdict import verdict, verdicts
+from auditor_reports.verdict import verdict, verdicts
 
 
 def of(value, half=None, coalition=(1,)):

@@ -11,16 +11,16 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor import registry
-from auditor.expectations.metric import judge_bounds
+from auditor.expectations.metric import Limits, judge_bounds
 from auditor.results.metrics import causes
 from auditor.results.records import Evidence, InsiderGain, Pooling, ReleaseEvidence
-from auditor_reports.figures.figures import Figure
-from auditor_reports.figures.reading import Reading
-from auditor_reports.layout.diagnosis import noise, shown_columns
+from auditor_reports import sentences as say
+from auditor_reports.details import noise, shown_columns
+from auditor_reports.figures import Figure
+from auditor_reports.reading import Reading
+from auditor_reports.sentences import Numbers, exactly, share
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording import sentences as say
-from auditor_reports.wording.sentences import Numbers, exactly, share
-from auditor_reports.wording.verdict import verdicts
+from auditor_reports.verdict import verdicts
 from benchmarks import leaks
 from tests.audited import written
 from tests.reports.report_cases import audited, error, measurement
@@ -132,7 +132,7 @@ def test_a_bound_is_judged_on_the_cell_that_it_cites(cells):
         )
         for k, (value, error) in enumerate(cells)
     ]  # fmt: skip
-    judged = judge_bounds([[one] for one in records], 0.5, None, 0.5, "share unknown")
+    judged = judge_bounds([[one] for one in records], Limits(at_least=0.5), "share unknown")
     value, bar, place = re.search(
         r"share unknown (\S+) ± (\S+), wanted at least 0.5 \(.*, a(\d)\)", judged.why
     ).groups()

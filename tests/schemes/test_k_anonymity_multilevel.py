@@ -11,8 +11,8 @@ from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import promises
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.verdict import verdict
+from auditor_reports.reading import Reading
+from auditor_reports.verdict import verdict
 
 NAME = "k-anonymity-multilevel"
 

@@ -1,4 +1,4 @@
-"""Gain of pooling: whether other copies predict the best copy's residual.
+"""Gain of pooling: whether other copies or noise tell more than one.
 
 Rows are dealt into three parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals
 in the first part and judged on the second, then fitted to both and judged on the third. Two halves

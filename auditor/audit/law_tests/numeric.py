@@ -1,4 +1,4 @@
-"""Test whether the noise of a release is the noise that its scheme states."""
+"""Test whether noise, and rounding, of a release follow the scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a copy shows exactly, and guesses of filled blanks.
+"""Values that a copy shows exactly, filled blanks, causes in the noise.
 
 | symbol | meaning |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""Errors of any attack, their error bars, and gains over single copies.
+"""Errors of any attack, their error bars, and redraws of the release.
 
 A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coalition's best copy.
 

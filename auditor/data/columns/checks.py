@@ -1,4 +1,4 @@
-"""Checks that columns can be audited.
+"""Checks of columns, dates as days, and identifiers of records.
 
 Messages name columns and rows, never a value.
 """

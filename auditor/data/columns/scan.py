@@ -1,4 +1,4 @@
-"""Passes over a table: moments, range, fingerprint, recording steps.
+"""Passes over a table (moments, steps), and its rows in a private file.
 
 | symbol | meaning | shape |
 | --- | --- | --- |

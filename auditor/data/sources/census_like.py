@@ -1,4 +1,4 @@
-"""Synthetic Age and Income with the exact moments of the census extract.
+"""Synthetic census tables: Age and Income, and columns of categories.
 
 The paper's CENSUS data cannot be redistributed. Its results for linear attacks depend on mean and
 covariance only. Table 3 lacks the correlation, by default the one of age and salary in ``cps``.

@@ -1,4 +1,4 @@
-"""Gaussian tables with chosen moments: the papers' optimal attacks' law.
+"""Tables with chosen moments: Gaussian, or of independent components.
 
 =======  ==============================================  ==============  ============================
 symbol   meaning                                         shape           source

@@ -1,4 +1,4 @@
-"""Time series: laws for measuring attacks on neighbouring records.
+"""Time series with neighbouring records, and tables that are shipped.
 
 | source | record t | its law |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Advice: closed forms, then audits of single copies, then whole releases."""
+"""Advice: closed forms, then audits of copies, then checks of releases."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from auditor.base import AuditorError
 from auditor.expectations.exposure import Exposure, shares_unknown
-from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
+from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.process.containment import Interrupted
 from auditor.results.model import AuditResult
@@ -175,7 +175,10 @@ class Asked:
                 [one._replace(value=(one.value or 0.0) + sign * self._astray(one, z))]
                 for one in cells
             ]
-            if judge_bounds(unlucky, target, None, target, "share unknown").status == verdict:
+            if (
+                judge_bounds(unlucky, Limits(at_least=target, at_most=None), "share unknown").status
+                == verdict
+            ):
                 return verdict
         return "undecided"
 

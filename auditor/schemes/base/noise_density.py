@@ -1,4 +1,4 @@
-"""Distribution of one attribute's noise in one copy.
+"""Distribution of one attribute's noise in one copy, and its shapes.
 
 | distribution | density or probability at t | excess kurtosis | source |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Equivalence classes: copies, alone and pooled, and their promises.
+"""Equivalence classes of copies, and partitions that make them.
 
 | symbol | meaning | source |
 | --- | --- | --- |

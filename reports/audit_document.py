@@ -13,52 +13,21 @@ from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
 
-from ..charts.audit_charts import charts, described, pictures, values_lines
-from ..charts.chart import Chart
-from ..figures.figures import SCALE, Name, Text, clipped, counted, with_error
-from ..figures.matrix import (
-    SHOWN_ELSEWHERE,
-    MatrixCell,
-    MatrixRow,
-    gathered,
-    label,
-    limited_text,
-    matrix,
-    reference_point,
-    telling,
-    untried_kinds,
-    untried_text,
-)
-from ..figures.reading import EVERYTHING, Reading, plain, unique
-from ..wording.card import Verdict, most_telling
-from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks
-from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
-from ..wording.sentences import (
-    GUESSES,
-    REPLICATES,
-    Definition,
-    error_bars,
-    metric_definitions,
-    prose,
-    share,
-    terms,
-)
-from ..wording.verdict import verdicts
-from ..wording.words import (
-    check,
-    counts,
-    left_out,
-    outcome,
-    partial_text,
-    plain_scenario,
-    provenance_terms,
-    reproduce,
-    rows_text,
-    scenario_yaml,
-)
 from .advice import advice_document
+from .audit_charts import charts, described, pictures, values_lines
 from .changes import changes_document
-from .diagnosis import guarantees, noise, shown_columns
+from .chart import Chart
+from .details import (
+    MARKS,
+    PROVED,
+    assumptions,
+    facts,
+    guarantees,
+    least_possible,
+    marks,
+    noise,
+    shown_columns,
+)
 from .document import (
     MARKDOWN,
     PAGE,
@@ -82,6 +51,43 @@ from .document import (
     Terms,
     sentence,
 )
+from .figures import SCALE, clipped, counted, isolated, with_error
+from .headline import exposures, headline, remedies, reproduces_a_figure
+from .matrix import (
+    SHOWN_ELSEWHERE,
+    MatrixCell,
+    MatrixRow,
+    gathered,
+    label,
+    limited_text,
+    matrix,
+    reference_point,
+    telling,
+    untried_kinds,
+    untried_text,
+)
+from .reading import EVERYTHING, Reading, plain, unique
+from .sentences import (
+    GUESSES,
+    REPLICATES,
+    Definition,
+    check,
+    counts,
+    error_bars,
+    left_out,
+    metric_definitions,
+    outcome,
+    partial_text,
+    plain_scenario,
+    prose,
+    provenance_terms,
+    reproduce,
+    rows_text,
+    scenario_yaml,
+    share,
+    terms,
+)
+from .verdict import Verdict, most_telling, verdicts
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
@@ -280,20 +286,17 @@ def _notes(
     given = ", ".join(unique(row.knowledge for row in rows if row.given))
     kinds, more = untried_kinds(result)
     point = reading.point_text(place)
-    notes: list[Text] = [
-        ("Figures are at one sweep point, ", Name(point), ".") if point else "",
+    notes = [
+        f"Figures are at one sweep point, {isolated(point)}." * bool(point),
         MARKS * marked,
         f"Figures of {given} are over the attributes that were not given in clear." * bool(given),
         EXPOSED * any(cell.exposed for row in rows for cell in row.cells),
         limited_text(result.scenario.get("attacks", [])),
-        *(
-            (f"{PROVED}{text} of ", Name(name), ".")
-            for name, text in least_possible(reading, place)
-        ),
+        *(f"{PROVED}{text} of {isolated(name)}." for name, text in least_possible(reading, place)),
         untried_text([clipped(kind, 60) for kind in kinds], more),
     ]
     untried = [*kinds.items(), *([("of kinds that were tried", more)] if more else [])]
-    lines = [(f"{clipped(kind, 60)}: ", Name(", ".join(attacks))) for kind, attacks in untried]
+    lines = [f"{clipped(kind, 60)}: {isolated(', '.join(attacks))}" for kind, attacks in untried]
     details = []
     for place, scheme in enumerate(reading.schemes):
         cells = [(row.cells[place], one) for row, one in zip(rows, compared, strict=True)]
@@ -351,7 +354,7 @@ def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> Gr
 def _schemes(reading: Reading, found: Sequence[Verdict]) -> Section:
     numbers = any(one.worst is not None for one in found)
     categories = any(one.guesses is not None for one in found)
-    changes = Items([(Name(line),) for line in remedies(reading, found)], CHANGES)
+    changes = Items([*map(isolated, remedies(reading, found))], CHANGES)
     schemes = [
         Section(
             f"scheme-{place}",
@@ -397,7 +400,7 @@ def _gaps(reading: Reading, *, failed: bool = False) -> Section:
         : 2 - failed
     ]:
         groups = [one for one in gathered(reading.gaps) if one[0] == status]
-        lines = Items([(Name(name), ": ", reason) for _, name, reason in groups], ROWS)
+        lines = Items([f"{isolated(name)}: {reason}" for _, name, reason in groups], ROWS)
         made.append(Section(status, f"{word} ({counted(len(groups), 'reason')})", [lines]))
     return Section("gaps", "Cells without a figure", made)
 

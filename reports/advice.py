@@ -7,11 +7,7 @@ import math
 from auditor.results.comparison import clean
 from auditor.results.records import Advice, Exposed, Tried
 
-from ..charts.chart import Chart, field, quantity, view
-from ..figures.figures import Name, braces, clipped, number, percent
-from ..figures.reading import unique
-from ..wording.sentences import capital
-from ..wording.words import STATUS_MARKS, scenario_yaml
+from .chart import Chart, field, quantity, view
 from .document import (
     MARKDOWN,
     PAGE,
@@ -26,6 +22,9 @@ from .document import (
     Section,
     Table,
 )
+from .figures import braces, clipped, isolated, number, percent
+from .reading import unique
+from .sentences import STATUS_MARKS, capital, scenario_yaml
 
 CAPTION = (
     "A point is a release: upwards more stays unknown of the attribute that is worst off, to the right its copies lose more of their use. "
@@ -89,7 +88,7 @@ def advice_document(advice: Advice) -> Document:
         "ε.": f"{GUARANTEE} Here δ is {advice.delta:g}." if taken.epsilon else "",
         "Search.": f"The grid is {advice.grid}. Each figure is a mean of {advice.replicates} draws of the noise on {some} records.",
     }
-    notes = Items([(Name(note),) for note in advice.notes])
+    notes = Items([*map(isolated, advice.notes)])
     command = Code("command", "sh", clean(advice.command), "Command")
     scenario = Code("yaml", "yaml", scenario_yaml(advice.scenario), "Scenario")
     return Document(

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ..charts.chart import Chart
-from ..figures.figures import Severity, Text, clipped, percent
-from ..wording.detail import Fact
-from ..wording.headline import Bar, Headline
-from ..wording.sentences import Definition, share
-from ..wording.words import Check
+from .chart import Chart
+from .figures import Severity, clipped, percent
+from .headline import Bar, Headline
+from .sentences import Check, Definition, share
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -45,7 +43,7 @@ class Paragraph(Block):
     A ``lead`` follows a heading. A ``hint`` is for a screen, not for paper.
     """
 
-    text: Text
+    text: str
     role: Literal["plain", "lead", "hint", "note", "alert"] = "plain"
     term: str = ""
 
@@ -54,7 +52,7 @@ class Paragraph(Block):
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
-    rows: Sequence[Text]
+    rows: Sequence[str]
     most: Most = field(default_factory=dict)
 
 
@@ -74,6 +72,13 @@ class Code(Block):
     language: str
     text: str
     title: str = ""
+
+
+class Fact(NamedTuple):
+    """One line of a detail."""
+
+    term: str
+    text: str
 
 
 class Row(NamedTuple):
@@ -183,7 +188,7 @@ class First(Block):
     headline: Headline
 
     @property
-    def points(self) -> list[tuple[str, Text]]:
+    def points(self) -> list[tuple[str, str]]:
         """The reasons and the next step, each after its begin."""
         reasons, action = self.headline.reasons, self.headline.action
         return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]

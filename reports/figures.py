@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -14,8 +13,6 @@ from auditor.results.records import Measurement, half_interval, pooled
 
 Z95 = 1.959963984540054
 """Half-width of a 95 % normal interval, in standard errors."""
-FEWEST_REPLICATES = 3
-"""Fewest replicates whose spread is an error bar, if no other exists."""
 SIGNED = frozenset({"collusion_gain"})
 """Metrics that can be negative."""
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
@@ -24,19 +21,14 @@ TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
 _SPELLED = "no one two three four five six seven eight nine ten eleven twelve".split()
 
 
-class Name(str):
-    """A name from data or scenario; pages isolate its writing direction."""
-
-    __slots__ = ()
-
-
-Text = str | tuple[str, ...]
-"""A text, or its pieces, in which names are `Name`."""
+def isolated(name: object) -> str:
+    """Name from data or scenario between isolates of its writing direction."""
+    return f"\u2068{clean(name)}\u2069"
 
 
-def said(text: Text) -> str:
-    """Join the pieces of a text."""
-    return text if isinstance(text, str) else "".join(text)
+def said(text: str) -> str:
+    """Clean text without isolates, for media without elements."""
+    return clean(re.sub("[\u2068\u2069]", "", text))
 
 
 class Figure(NamedTuple):
@@ -81,9 +73,6 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     if not math.isfinite(value):
         return None
     count, source = len(measured), str(measured[0].error_bar)
-    if error is None and count >= FEWEST_REPLICATES:
-        spread = statistics.stdev([record.value or 0.0 for record in measured])
-        error, source = spread / math.sqrt(count) or None, "replicates"
     reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
     first = measured[0]
@@ -124,6 +113,11 @@ def number(value: float | None, half: float | None = None) -> str:
             f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True
         )
     return _minus(f"{value:.{_decimals(value, half)}f}")
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Format a value without an error bar to some digits."""
+    return number(float(f"{value:.{digits}g}"))
 
 
 def plus_minus(half: float | None, value: float = 0.0) -> str:

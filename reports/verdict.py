@@ -8,40 +8,358 @@ below the margin. Otherwise it is *undecided*. Intervals are widened for the num
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
-from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
-from ..figures.matrix import label, phrase
-from ..figures.reading import (
-    ERROR,
-    EVERYTHING,
-    GAIN,
-    Reading,
-    Setting,
-    best_single,
-    ceiling,
-    floor,
-    lowest,
+from . import sentences as say
+from .figures import (
+    SCALE,
+    Z95,
+    Figure,
+    Severity,
+    braces,
+    clipped,
+    copies,
+    isolated,
+    listed,
+    number,
+    percent,
+    said,
+    severity,
+    spelled,
+    with_error,
 )
-from ..figures.strongest import (
+from .matrix import (
     EXACT,
+    Guesses,
     guesses,
     guesses_categories,
     judged,
+    label,
     least,
     losses,
     lowest_attribute,
+    phrase,
     strongest,
 )
-from . import sentences as say
-from .card import FINE, HALF, Disclosure, Exposure, Given, Verdict
+from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, floor, lowest
 from .sentences import Bound, Classes, Numbers
+
+Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
+LABELS: dict[str, str] = {
+    "exact": "rebuilt",
+    "gain": "pooling endangers records",
+    "no-gain": "no collusion gain",
+    "undecided": "pooling undecided",
+    "refuted": "promise refuted",
+    "alone": "pooling not measured",
+    "not-measured": "not measured",
+}
+State = Literal["bad", "open", "good", "plain"]
+MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
+HALF = 0.5
+"""Target if the scenario states none: half of every attribute stays unknown."""
+FINE = 2
+"""Highest acceptable rank: at least half of each attribute's variance is unknown."""
+LITTLE = 0.1
+"""Share of the error without copies that copies must remove to count as a cause."""
+
+
+class Exposure(NamedTuple):
+    """The attribute with the lowest error.
+
+    ``tied`` attributes are within its error bars. ``by`` names another adversary.
+    """
+
+    attribute: str
+    shown: Figure
+    tied: tuple[str, ...]
+    by: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of this attribute's upper bound."""
+        return severity(ceiling(self.shown))
+
+
+class Disclosure(NamedTuple):
+    """Records whose sensitive value an attack on classes claims rightly.
+
+    ``news`` is the share beyond chance.
+    """
+
+    by: str
+    shown: Figure
+    news: Figure
+
+
+class Given(NamedTuple):
+    """Error of an adversary with attributes in clear, on the other attributes.
+
+    ``attribute`` has the lowest error; ``*`` means all others. ``alone`` is the error without copies.
+    """
+
+    attribute: str
+    shown: Figure
+    attack: str
+    names: tuple[str, ...]
+    alone: float | None
+
+    @property
+    def severity(self) -> Severity:
+        return severity(ceiling(self.shown))
+
+    @property
+    def rank(self) -> int:
+        """Rank of the severity if copies remove at least `LITTLE` of the error, else 0."""
+        by_copies = self.alone is None or ceiling(self.shown) < (1 - LITTLE) * self.alone
+        return self.severity.rank if by_copies else 0
+
+
+class Scale(NamedTuple):
+    """Share that one measure leaves unknown, and the measure's figure as text."""
+
+    what: str
+    left: Figure
+    shown: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict on one scheme.
+
+    Attributes
+    ----------
+    setting : Setting or None
+        The strongest attack.
+    worst, single : Figure or None
+        Normalized error of worst coalition and best member.
+    shown, kept : (str, Figure) or None
+        Attribute with most unperturbed values, in a copy or among perturbed values.
+    beside_errors : bool
+        Whether the finding rests on classes or guarantees.
+    target : float
+        Smallest share that must stay unknown.
+    asked : str
+        Outcome of the scenario's `exposure`; empty without one.
+    """
+
+    scheme: str
+    finding: Finding
+    sentence: str
+    setting: Setting | None = None
+    worst: Figure | None = None
+    single: Figure | None = None
+    gain: Figure | None = None
+    exposed: Exposure | None = None
+    who: str = ""
+    where: str = ""
+    guesses: Guesses | None = None
+    given: Given | None = None
+    disclosed: Disclosure | None = None
+    shown: tuple[str, Figure] | None = None
+    kept: tuple[str, Figure] | None = None
+    believed: Figure | None = None
+    understated: bool = False
+    unused: bool = False
+    beside_errors: bool = False
+    target: float = HALF
+    asked: str = ""
+    total: int = 0
+
+    @property
+    def label(self) -> str:
+        """Exposure and finding in short, with a warning on excluded data."""
+        found = LABELS[self.finding]
+        label = (
+            f"Exposure {self.grade}{self._to_given} · {found}" if self.grade else say.capital(found)
+        )
+        label += " · some values known exactly" if self.kept else ""
+        label += " · a shown column was not used" if self.unused else ""
+        return f"{label} · what was left out is more exposed" if self.understated else label
+
+    @property
+    def state(self) -> State:
+        """``good`` only if all intervals are at or above the target."""
+        if (
+            self.finding in ("exact", "refuted")
+            or any((ceiling(left) < self.target) for left in self.exposures)
+            or (self.given and self.given.rank > FINE)
+            or self.beside_errors
+            or self.understated
+            or self.kept
+            or self.asked == "fails"
+        ):
+            return "bad"
+        if not self.exposures:
+            return "plain"
+        sure = all(left.low is not None and left.low >= self.target for left in self.exposures)
+        pooled = self.finding in ("no-gain", "gain") or (
+            self.finding == "alone" and self.total == 1
+        )
+        return (
+            "good"
+            if sure and pooled and not self.unused and self.asked in ("", "holds")
+            else "open"
+        )
+
+    @property
+    def exposures(self) -> list[Figure]:
+        """Shares left of every measure and of the most exposed attribute."""
+        return [*(one.left for one in self.scales), *([self.exposed.shown] if self.exposed else [])]
+
+    @property
+    def rank(self) -> int:
+        """Rank of the worst severity over adversaries; 0 if not measured."""
+        return max(self.severity.rank if self.severity else 0, self.given.rank if self.given else 0)
+
+    @property
+    def _to_given(self) -> str:
+        if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
+            return ""
+        who = listed([clipped(name, 30) for name in self.given.names])
+        return f", {self.given.severity.word} to whoever knows {who}"
+
+    @property
+    def mark(self) -> str:
+        """Character of the state."""
+        return MARKS[self.state]
+
+    @property
+    def text(self) -> str:
+        """The reasons as one text."""
+        return " ".join(map(said, self.reasons))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Exposure, pooling and strongest attack, one sentence each."""
+        where = f" at {self.where}" if self.where else ""
+        who = f"Strongest attack measured: {self.who}{where}." if self.who else ""
+        found = (self.exposure, self._plainly, self.sentence, self._left_to_given, who)
+        return [one for one in found if one]
+
+    @property
+    def _left_to_given(self) -> str:
+        if self.given is None:
+            return ""
+        attribute, shown, attack, names, alone = self.given
+        without = "" if alone is None else f", without any copy {percent(alone)}"
+        known = isolated(listed([clipped(name, 60) for name in names]))
+        others = "the others" if attribute == EVERYTHING else isolated(clipped(attribute, 60))
+        left = f"{say.share(shown)} of the variance of {others} unknown"
+        return f"An adversary who already knows {known} of every record is left with {left} ({clipped(attack, 60)}){without}."
+
+    @property
+    def _plainly(self) -> str:
+        """Values that classes give away, that copies show, or that beliefs near."""
+        if self.disclosed is not None and self.disclosed.shown.value > 0:
+            by, shown, news = self.disclosed
+            said, chance = (
+                say.share(shown),
+                f", which is {say.share(news)} of what is not known without it",
+            )
+            chance *= said != say.share(news)
+            return f"Of {said} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
+        if self.shown is not None:
+            name, shown = self.shown
+            one = len(shown.coalition) == 1
+            who = f"Copy {shown.coalition[0]} shows" if one else "Two copies or more agree on"
+            return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+        if self.kept is not None:
+            name, shown = self.kept
+            who = copies(shown.coalition, self.total)
+            few = f"follow exactly from {who}, more than by chance"
+            return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
+        if self.believed is None:
+            return ""
+        rises = f"rises {say.share(self.believed)} of the way from its share to certainty"
+        return f"In records with the most exposed value, the belief in it {rises}."
+
+    @property
+    def exposure(self) -> str:
+        """The most exposed attribute in a sentence; empty for exact reconstruction."""
+        if self.exposed is None or self.finding == "exact":
+            return ""
+        name, shown, tied, by = self.exposed
+        alike = ""
+        if tied:
+            others = f"{spelled(len(tied))} others are"
+            if len(tied) == 1:
+                others = f"{isolated(clipped(tied[0], 60))} is"
+            alike = f"; within the error bars, {others} just as exposed"
+        left = f"{say.share(shown)} of its variance unknown{f' to {isolated(by)}' * bool(by)}"
+        return f"Most exposed: {isolated(clipped(name, 60))} ({left}){alike}."
+
+    @property
+    def scales(self) -> list[Scale]:
+        """Shares that the worst coalition leaves unknown, by measure."""
+        found = []
+        if (guessed := self.guesses) is not None:
+            left = guessed.right.turned(guessed.mistakes)
+            found.append(Scale("right guesses", left, say.share(guessed.right)))
+        if self.worst is not None:
+            found.append(Scale("normalized error", self.worst, with_error(self.worst)))
+        shares = {
+            "sensitive values given away": self.disclosed and self.disclosed.news,
+            "values shown as they are": self.shown and self.shown[1],
+            "belief in one value": self.believed,
+        }
+        found += [
+            Scale(what, shown.turned(lambda value: 1.0 - value), say.share(shown))
+            for what, shown in shares.items()
+            if shown
+        ]
+        return found
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst severity of any measure, or of the most exposed attribute."""
+        return self.singled_out.severity if self.singled_out else self.whole
+
+    @property
+    def whole(self) -> Severity | None:
+        """Severity of all attributes together."""
+        steps = [severity(one.left.value) for one in self.scales]
+        return max(steps, key=lambda step: step.rank, default=None)
+
+    @property
+    def singled_out(self) -> Exposure | None:
+        """The most exposed attribute, if its severity exceeds the overall one."""
+        one, whole = self.exposed, self.whole
+        return one if one and whole and one.severity.rank > whole.rank else None
+
+    @property
+    def grade(self) -> str:
+        """The severity in words, for example ``severe`` or ``rebuilt (age)``."""
+        if self.severity is None or self.finding == "exact":
+            return ""
+        one = self.singled_out
+        return self.severity.word + (f" ({clipped(one.attribute, 30)})" if one else "")
+
+    @property
+    def left(self) -> float:
+        """The least share left by any measure, or of the most exposed attribute."""
+        return min((one.value for one in self.exposures), default=math.inf)
+
+    @property
+    def strongest(self) -> str:
+        """The strongest reconstruction in short: its error or its right guesses."""
+        if (one := self.singled_out) is not None:
+            return f"{with_error(one.shown)} of {clipped(one.attribute, 24)}"
+        worst = min(self.scales, key=lambda scale: scale.left.value, default=None)
+        return f"{worst.what} {worst.shown}" if worst else "–"
+
+
+def most_telling(found: list[Verdict]) -> Verdict | None:
+    """Verdict with the strongest reconstruction; None if none."""
+    return min((one for one in found if one.exposures), key=lambda one: one.left, default=None)
+
 
 MARGIN = 0.01
 """Margin of ``no-collusion-gain``; smaller gains, relative to the best copy's error, count as
@@ -167,8 +485,7 @@ class _Judge:
             return None
         who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
         shown = self.reading.figures(who, DISCLOSED)[news.coalition]
-        alone = [shares[who][(copy,)] for copy in news.coalition if (copy,) in shares[who]]
-        return Disclosure(str(who.attack), shown, news, max(alone, key=floor, default=None))
+        return Disclosure(str(who.attack), shown, news)
 
     def most(self, metric: str, *, sure: bool = False) -> tuple[str, Figure] | None:
         names = self.reading.attributes
@@ -254,9 +571,11 @@ class _Judge:
             rival = _Judge(self.reading, other)
             bounded = [g for g in rival.gains if ceiling(rival.found[g.coalition]) < single.value]
             if (paying := rival.paying(bounded)) is not None:
-                who = phrase(self.reading, other)
-                said = say.paying_to_another(paying[1], who, decided.gain)
-                return replace(decided, finding="gain", sentence=said)
+                said, own = f"{paying[1]} That is {phrase(self.reading, other)}", decided.gain
+                if own:
+                    settled = "which is undecided" if own.half else "without an error bar"
+                    said += f"; the strongest attack gains {percent(own.value)}, {settled}"
+                return replace(decided, finding="gain", sentence=f"{said}.")
         return None
 
     def beside_errors(self, decided: Verdict) -> Verdict | None:
@@ -268,11 +587,13 @@ class _Judge:
             sign = 1 if symbol else -1
             held = [self.reading.figures(one, metric) for one in self.here(metric)]
             if (pair := _pooled_worse(held, sign)) is not None:
-                said = (
-                    say.weaker_guarantee(symbol, *pair, self.total)
-                    if symbol
-                    else say.smaller_classes(*pair, self.total)
-                )
+                now, alone = (number(one.value) for one in pair)
+                left = "alone" if now == "1" else f"among {now}"
+                said = f"leaves some record {left}, where each of these copies has {alone} or more in every class"
+                if symbol:
+                    copy = f"copy {pair[1].coalition[0]} alone has {alone}"
+                    said = f"weakens what they guarantee: {symbol} {now}, where {copy}"
+                said = f"Pooling {copies(pair[0].coalition, self.total)} {said}."
                 return replace(decided, finding="gain", sentence=said, beside_errors=True)
         return None
 
@@ -377,7 +698,10 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
         return replace(verdict, finding="undecided", sentence=f"{said} {leaves}.")
     if record.status == "holds" and now in ("undecided", "no-gain"):
         if now == "undecided" and _covers(record.where, verdict):
-            return replace(verdict, finding="no-gain", sentence=say.held(verdict.gain, said))
+            gain = verdict.gain
+            size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
+            said = f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
+            return replace(verdict, finding="no-gain", sentence=said)
         return verdict
     return replace(verdict, sentence=f"{verdict.sentence} {said}")
 

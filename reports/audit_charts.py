@@ -6,20 +6,25 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from auditor.results.comparison import clean
-from auditor.results.records import Picture
+import numpy as np
 
-from ..figures.figures import Figure, braces, clipped, copies, number, percent, with_error
-from ..figures.matrix import (
+from auditor.results.comparison import clean
+from auditor.results.records import Picture, grouped
+
+from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
+from .figures import Z95, Figure, braces, clipped, copies, number, percent, rounded, with_error
+from .matrix import (
+    EXACT,
     SHOWN_ELSEWHERE,
     attribute_text,
     data_unit,
     label,
+    lowest_attribute,
     metric_title,
     path_title,
     telling,
 )
-from ..figures.reading import (
+from .reading import (
     ERROR,
     EVERYTHING,
     Figures,
@@ -33,8 +38,6 @@ from ..figures.reading import (
     plain,
     unique,
 )
-from ..figures.strongest import Spread, lowest_attribute, spreads
-from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
@@ -155,24 +158,44 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
 
 
 def errors(reading: Reading, prefix: str) -> Chart | None:
-    """Distribution of absolute errors: by bin, and cumulative."""
-    rows = Rows(reading, *RECORDS, "coalition")
-    for one in spreads(reading):
+    """Distribution of absolute errors: by bin, and cumulative.
+
+    The band holds for independent records. For noise drawn by record it is conservative, because
+    ``mean p(1 − p) ≤ share (1 − share)``.
+    """
+    rows, unit = Rows(reading, *RECORDS, "coalition"), data_unit(reading)
+    found = grouped(
+        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
+        for one in reading.result.distributions
+    )
+    largest_first = sorted(found.items(), key=lambda one: (-len(one[0][4]), one[0][4]))
+    for (point, scheme, knowledge, attack, held, name, edges), records in largest_first:
         if len(rows.rows) >= ROWS:
             break
-        for place, at in enumerate(one.bins):
-            below, half = at.cumulative, one.half(at.cumulative) or 0.0
+        setting = Setting(point, scheme, knowledge, attack)
+        shares = np.mean([one.shares for one in records], axis=0)
+        shares = shares[: max(np.flatnonzero(shares), default=0) + 1]
+        below, ends = np.cumsum(shares), np.array(edges[: len(shares) + 1])
+        shown = reading.figures(setting, ERROR, name).get(held)
+        if exact := shown is not None and ceiling(shown) < EXACT:
+            ends = 0.0 * ends
+        many = reading.rows_of(point) * len(records)
+        reach = Z95 * np.sqrt(np.clip(below * (1 - below), 0, None) / many) if many else 0 * below
+        bins = zip(
+            shares, below, np.maximum(0, below - reach), np.minimum(1, below + reach), strict=True
+        )
+        for place, (share, at, *band) in enumerate(bins):
             rows.add(
-                one.setting,
-                _share(below, one.coalition, max(0.0, below - half), min(1.0, below + half)),
-                one.attribute,
-                attribute=one.attribute,
-                title=clean(f"absolute error of {one.attribute} ({data_unit(reading)})"),
-                cell=_quantiles(one) if not place else "–",
-                coalition=(braces(one.coalition), ""),
-                q=1.0 if one.exact else at.share,
-                x=0.0 if one.exact else at.low,
-                x2=0.0 if one.exact else at.high,
+                setting,
+                _share(float(at), held, *map(float, band)),
+                name,
+                attribute=name,
+                title=clean(f"absolute error of {name} ({unit})"),
+                cell="–" if place else _quantiles(below, ends),
+                coalition=(braces(held), ""),
+                q=1.0 if exact else float(share),
+                x=float(ends[place]),
+                x2=float(ends[place + 1]),
             )
     if not rows.rows:
         return None
@@ -188,7 +211,7 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         view(x, share, rows.names, ["steps"], rows.wanted, tips={"x": "from", "x2": "to"}),
         view(x | {"field": "x2"}, up_to, rows.names, ["band", "curve"], rows.wanted),
         first="attribute",
-        note=f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}",
+        note=f"Absolute error that half | 9 in 10 of the records stay below, {unit}",
     )
 
 
@@ -202,10 +225,14 @@ def _aside(names: Sequence[str]) -> Part:
     return {"xOffset": field("s:N", scale={"domain": names})}
 
 
-def _quantiles(spread: Spread) -> str:
-    last = f">{number(spread.bins[-1].high)}"
-    found = [spread.quantile(share) for share in (0.5, 0.9)]
-    return " | ".join(last if at is None else number(float(f"{at:.3g}")) for at in found)
+def _quantiles(below: Any, ends: Any) -> str:
+    texts = (
+        f">{number(ends[-1])}"
+        if share > below[-1]
+        else rounded(np.interp(share, [0, *below], ends))
+        for share in (0.5, 0.9)
+    )
+    return " | ".join(texts)
 
 
 def frontier(reading: Reading, prefix: str) -> Chart | None:
@@ -430,7 +457,7 @@ def _add(rows: Rows, one: Picture) -> None:
         return away * (deviation or 1.0) + mean if one.width else cell + 0.5
 
     def add(series: str, share: float, cell: float, **fields: Any) -> None:
-        start, shown = number(float(f"{at(cell):.3g}")), _share(share, one.coalition)
+        start, shown = rounded(at(cell)), _share(share, one.coalition)
         fields |= {"series": series, "cell": percent(share), "release": option}
         rows.add(setting, shown, start, **fields)
 

@@ -12,13 +12,11 @@ from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import ExpectationRecord, Remedy
 
-from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
-from ..figures.matrix import untried_kinds, untried_text
-from ..figures.reading import ERROR, Reading, best_single, ceiling
-from ..figures.strongest import EXACT, lowest_attribute
-from .card import MARKS, State, Verdict, most_telling
-from .sentences import capital, exactly, share
-from .words import check, counts, left_out, outcome
+from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded
+from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
+from .reading import ERROR, Reading, best_single, ceiling
+from .sentences import capital, check, counts, exactly, left_out, outcome, share
+from .verdict import MARKS, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
@@ -65,10 +63,10 @@ class Headline:
 
     state: State
     gate: str
-    number: Text = ""
+    number: str = ""
     bar: Bar | None = None
-    reasons: Sequence[Text] = ()
-    action: Text = ""
+    reasons: Sequence[str] = ()
+    action: str = ""
 
     @property
     def mark(self) -> str:
@@ -95,7 +93,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
-        reasons[1:1] = [(Name(f"{capital(why)}."),) for why in because]
+        reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
     tried = len({attack for _, attack in reading.adversaries})
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
     if state == "good":  # first: attacks not tried, columns not used
@@ -103,14 +101,9 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
         unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks
         reasons = [*filter(None, unused), *reasons]
-    return Headline(
-        state,
-        _gate(state, result, found, one, bar),
-        _number(reading, one, bar, several=several),
-        bar,
-        reasons[:MOST],
-        _action(reading, state, found, one, bar),
-    )
+    gate, action = _gate_and_action(reading, state, found, one, bar)
+    number = _number(reading, one, bar, several=several)
+    return Headline(state, gate, number, bar, reasons[:MOST], action)
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
@@ -130,7 +123,7 @@ def _claims(result: AuditResult) -> Headline:
     state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
-    reasons = [(Name(f"{one.stated}{one.where}"), f" {one.status}: {one.why}") for one in made]
+    reasons = [f"{isolated(one.stated + one.where)} {one.status}: {one.why}" for one in made]
     return Headline(state, gate, reasons=reasons[:MOST])
 
 
@@ -147,50 +140,69 @@ def _missed(result: AuditResult) -> ExpectationRecord | None:
     return min(missed, key=lambda one: one.status != "fails", default=None)
 
 
-def _gate(
-    state: State, result: AuditResult, found: Sequence[Verdict], one: Verdict, bar: Bar
-) -> str:
+def _gate_and_action(
+    reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
+) -> tuple[str, str]:
+    result, every = reading.result, len(found)
+    good = [each.scheme for each in found if each.state == "good"]
     if state == "good":
-        return f"{SAFE} within the budget" if result.left_out else SAFE
+        least = max(found, key=lambda each: each.left).scheme
+        of = f" of {isolated(least)}" * (every > 1)
+        return SAFE + " within the budget" * bool(result.left_out), f"Release the copies{of}{AGAIN}"
     if state == "bad":
-        bad, every = sum(each.state == "bad" for each in found), len(found)
+        bad = sum(each.state == "bad" for each in found)
         which = (
-            f", with any of the {every} schemes"
-            if bad == every
-            else f" with {bad} of {every} schemes"
+            f" with {bad} of {every} schemes"
+            if bad < every
+            else f", with any of the {every} schemes"
         )
-        return UNSAFE + (which if every > 1 else "")
-    return f"{OPEN}: {_why_open(result, one, bar)}"
-
-
-def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
+        ranked = sorted(found, key=lambda each: -each.left)
+        action = next(iter(remedies(reading, ranked)), ADVISE)
+        if good:
+            action = f"Release copies of {_names(good)} instead."
+        elif one.kept or one.shown:
+            action = "Perturb the values that the copies show unchanged, and audit again."
+        elif one.finding == "refuted":
+            action = "Check how the copies were made: they do not keep their scheme's promise."
+        return UNSAFE + which * (every > 1), action
+    missed, left, target = _missed(result), bar.left, bar.target
+    untried = one.finding == "alone" and one.total > 1
+    why = f"`{missed.expectation if missed else 'exposure'}` is undecided"
     if result.partial is not None:
-        return "the audit did not finish"
-    if result.failed:
-        return "a part of the audit failed"
-    if bar.left.half is None:
-        return "the exposure has no error bar"
-    if bar.state == "open":
-        interval = f"{percent(max(0.0, bar.left.low or 0.0))} to {percent(bar.left.high or 1.0)}"
-        return f"the interval {interval} includes the target {percent(bar.target)}"
-    if one.finding == "alone" and one.total > 1:
-        return "pooled copies were not tried"
-    if one.finding == "undecided":
-        return "whether pooling helps is open"
-    missed = _missed(result)
-    fails = missed is not None and missed.status == "fails"
-    return (
-        f"`{missed.expectation if missed else 'exposure'}` {'fails' if fails else 'is undecided'}"
-    )
+        why = "the audit did not finish"
+    elif result.failed:
+        why = "a part of the audit failed"
+    elif left.half is None:
+        why = "the exposure has no error bar"
+    elif bar.state == "open":
+        interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
+        why = f"the interval {interval} includes the target {percent(target)}"
+    elif untried:
+        why = "pooled copies were not tried"
+    elif one.finding == "undecided":
+        why = "whether pooling helps is open"
+    elif missed and missed.status == "fails":
+        why = f"`{missed.expectation}` fails"
+    distance = abs(left.value - target)
+    rows = reading.rows_of(one.setting.point if one.setting else 0)
+    action = "Add noise, or audit more records or replicates."
+    if untried:
+        action = "Measure pooled copies: `coalitions: [subsets]`."
+    elif len(good) == every and missed:
+        action = "Make the expectation hold, or state the bound that you accept."
+    elif left.half and rows and distance < left.half < FURTHEST * distance:
+        need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
+        action = f"Audit about {number(need)} records to decide, or add noise."
+    return f"{OPEN}: {why}", action
 
 
-def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
+def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
     shown, plural = bar.left, len(bar.left.coalition) > 1
     names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
     named = all(names) and len(names) <= MOST
-    who = Name(listed(names)) if named else capital(copies(shown.coalition, one.total))
-    of = (" of ", Name(one.scheme)) if several and one.scheme not in names else ()
-    begin = (who, *of, " together " if plural else " alone ")
+    who = isolated(listed(names)) if named else capital(copies(shown.coalition, one.total))
+    of = f" of {isolated(one.scheme)}" if several and one.scheme not in names else ""
+    begin = f"{who}{of} {'together' if plural else 'alone'} "
     s, es = ("", "") if plural else ("s", "es")
     guessed, without = one.guesses, "; without copies"
     if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
@@ -198,20 +210,19 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
             clipped(each.name, 40) for table in reading.result.data[:1] for each in table.attributes
         ]
         right = f" for {share(guessed.right)} of the records"
-        value = Name(listed(columns[:MOST]) or "value")
+        value = isolated(listed(columns[:MOST]) or "value")
         blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
-        return (*begin, f"name{s} the right ", value, blind)
+        return f"{begin}name{s} the right {value}{blind}"
     point = one.setting.point if one.setting else 0
     spread = reading.deviation_of(point, bar.attribute) if bar.attribute else None
-    what = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
+    what = named_or_records(bar)
     if shown.value < EXACT:
-        off = f"{without} a guess is off by ± {_rounded(spread)}." if spread else "."
-        return (*begin, f"rebuild{s} ", what, exactly(shown), off)
+        off = f"{without} a guess is off by ± {rounded(spread)}." if spread else "."
+        return f"{begin}rebuild{s} {what}{exactly(shown)}{off}"
     if spread is None:
-        return (*begin, f"leave{s} {share(shown)} of ", what, f" unknown{without} 100 %.")
-    error = _rounded(math.sqrt(max(0.0, shown.value)) * spread)
-    typical = f" to ± {error} (typical error){without} ± {_rounded(spread)}."
-    return (*begin, f"guess{es} ", what, typical)
+        return f"{begin}leave{s} {share(shown)} of {what} unknown{without} 100 %."
+    error = rounded(math.sqrt(max(0.0, shown.value)) * spread)
+    return f"{begin}guess{es} {what} to ± {error} (typical error){without} ± {rounded(spread)}."
 
 
 def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
@@ -223,73 +234,39 @@ def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
     return {}
 
 
-def _rounded(value: float) -> str:
-    return number(float(f"{value:.3g}"))
+def named_or_records(bar: Bar, width: int = 40) -> str:
+    """The bar's attribute, or all records."""
+    return isolated(clipped(bar.attribute, width)) if bar.attribute else "the records"
 
 
-def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
-    name = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
-    left = f"{share(bar.left)} of "
-    goal = f" {'stays' if bar.attribute else 'stay'} unknown; the target is at least {percent(bar.target)}."
-    return [(left, name, goal), *_away(one), one.sentence]
+def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[str]:
+    stay = "stays" if bar.attribute else "stay"
+    goal = f"unknown; the target is at least {percent(bar.target)}."
+    left = f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}"
+    return [left, *_away(one), one.sentence]
 
 
-def _away(one: Verdict) -> list[Text]:
+def _away(one: Verdict) -> list[str]:
     # the last reason names the strongest attack
     return [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
 
 
-def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[Text]:
+def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[str]:
     best = max((one for one in found if one.exposures), key=lambda one: one.left)
-    bar = next(iter(exposures(reading, [best])), _least(best))
+    bar = exposures(reading, [best])[0]
     helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
     safe = [one.scheme for one in found if one.finding == "no-gain"]
-    pooled = (
-        "Pooling copies helps against ",
-        Name(_names(helped)),
-        *(("; not against ", Name(_names(safe))) if safe else ()),
-        ".",
-    )
-    least = (
-        "The least exposed, ",
-        Name(best.scheme),
-        f", leaves {share(bar.left)} of ",
-        Name(bar.attribute) if bar.attribute else "the records",
-        f" unknown; the target is at least {percent(bar.target)}.",
-    )
+    others = f"; not against {_names(safe)}" * bool(safe)
+    pooled = f"Pooling copies helps against {_names(helped)}{others}."
+    left = f"leaves {share(bar.left)} of {named_or_records(bar, 10**6)} unknown"
+    goal = f"the target is at least {percent(bar.target)}"
+    least = f"The least exposed, {isolated(best.scheme)}, {left}; {goal}."
     return [least, *_away(worst)[:1], *([pooled] if helped else [])]
 
 
 def _names(schemes: Sequence[str]) -> str:
-    return listed([clipped(name, 40) for name in schemes[:4]]) + (" …" if len(schemes) > 4 else "")
-
-
-def _action(
-    reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
-) -> Text:
-    good = [each.scheme for each in found if each.state == "good"]
-    if state == "good":
-        least = max(found, key=lambda each: each.left).scheme
-        return ("Release the copies", *((" of ", Name(least)) if len(found) > 1 else ()), AGAIN)
-    if state == "bad":
-        if good:
-            return ("Release copies of ", Name(_names(good)), " instead.")
-        if one.kept or one.shown:
-            return "Perturb the values that the copies show unchanged, and audit again."
-        if one.finding == "refuted":
-            return "Check how the copies were made: they do not keep their scheme's promise."
-        ranked = sorted(found, key=lambda each: -each.left)
-        return next(iter(remedies(reading, ranked)), ADVISE)
-    if one.finding == "alone" and one.total > 1:
-        return "Measure pooled copies: `coalitions: [subsets]`."
-    if {each.state for each in found} == {"good"} and _missed(reading.result):
-        return "Make the expectation hold, or state the bound that you accept."
-    half, distance = bar.left.half, abs(bar.left.value - bar.target)
-    rows = reading.rows_of(one.setting.point if one.setting else 0)
-    if half and rows and distance < half < FURTHEST * distance:
-        need = float(f"{rows * (1.2 * half / distance) ** 2:.2g}")
-        return f"Audit about {number(need)} records to decide, or add noise."
-    return "Add noise, or audit more records or replicates."
+    more = " …" if len(schemes) > 4 else ""
+    return isolated(listed([clipped(name, 40) for name in schemes[:4]]) + more)
 
 
 def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from auditor.results.comparison import clean
@@ -13,6 +14,7 @@ from auditor.results.records import grouped
 
 from .figures import Figure, Severity, clipped, counted, listed, severity
 from .reading import (
+    BEYOND,
     ERROR,
     EVERYTHING,
     GAIN,
@@ -25,7 +27,163 @@ from .reading import (
     lowest,
     unique,
 )
-from .strongest import Guesses, guesses, guesses_categories, leader, losses, lowest_attribute
+
+RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_information"
+
+
+class Guesses(NamedTuple):
+    """Accuracy of a coalition's best guess, and of its best member alone.
+
+    ``blind`` is the share guessed right without copies, ``truth`` the true value's probability.
+    """
+
+    right: Figure
+    single: Figure | None
+    blind: float
+    truth: Figure
+    bits: Figure | None
+
+    def mistakes(self, right: float) -> float:
+        """Share of mistakes without copies that remain: 0 exact, 1 no gain."""
+        return max(0.0, 1 - right) / (1 - self.blind) if self.blind < 1 else 1.0
+
+    @property
+    def left(self) -> float:
+        """Share of mistakes that remain."""
+        return self.mistakes(self.right.value)
+
+
+def guesses_categories(reading: Reading, setting: Setting) -> bool:
+    """Whether the setting's attack guesses categories."""
+    return bool(reading.figures(setting, BEYOND)) and bool(reading.figures(setting, TRUTH))
+
+
+def losses(reading: Reading, setting: Setting) -> Figures:
+    """Losses that rank coalitions.
+
+    The loss is the normalized error, or ``1 − truth`` for categories.
+    """
+    if not guesses_categories(reading, setting):
+        return reading.figures(setting)
+    return {
+        coalition: shown.turned(lambda truth: 1 - truth)
+        for coalition, shown in reading.figures(setting, TRUTH).items()
+    }
+
+
+def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:
+    """Coalition's guesses; None if the attack guesses no categories."""
+    right, truth = (reading.figures(setting, metric) for metric in (RIGHT, TRUTH))
+    beyond = reading.figures(setting, BEYOND).get(coalition)
+    if beyond is None or coalition not in right or coalition not in truth:
+        return None
+    alone = best_single(losses(reading, setting), coalition)
+    copy = () if alone is None else alone.coalition
+    blind = right[coalition].value - beyond.value
+    bits = reading.figures(setting, BITS).get(coalition)
+    return Guesses(right[coalition], right.get(copy), blind, truth[coalition], bits)
+
+
+PERFECT = "perfect"
+EXACT = 1e-6
+"""Normalized errors below this bound are exact up to rounding."""
+
+
+def strongest(reading: Reading, scheme: str) -> Setting | None:
+    """Scheme's setting with the lowest error bound.
+
+    Exact reconstructions are ranked by their best single copy.
+    """
+    found = [setting for setting in _settings(reading) if setting.scheme == scheme]
+    return least(reading, judged(reading, found))
+
+
+def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
+    """Settings that compete for the strongest on one measure.
+
+    Guesses of categories have priority, unless errors of numbers are lower.
+    """
+    found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
+    guessing = [setting for setting in found if guesses_categories(reading, setting)]
+    others = [setting for setting in found if setting not in guessing]
+    if not guessing or not others:
+        return found
+    by_guesses, by_numbers = (
+        min(
+            (ceiling(shown) for one in some for shown in reading.figures(one).values()),
+            default=math.nan,
+        )
+        for some in (guessing, others)
+    )
+    return others if by_numbers < by_guesses * (1 - 1e-9) else guessing
+
+
+def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
+    """Setting with the lowest error bound of a coalition."""
+    ranked = []
+    for setting in settings:
+        found = losses(reading, setting)
+        worst = lowest(found.values())
+        if worst is not None:
+            order, single = (ceiling(worst), 0.0), best_single(found, worst.coalition)
+            if order[0] < EXACT:
+                order = 0.0, ceiling(single) if single else 1.0
+            ranked.append((order, setting))
+    return _least(ranked)
+
+
+def lowest_attribute(
+    reading: Reading, settings: Sequence[Setting], names: Sequence[str] = ()
+) -> tuple[Setting, str, Figure] | None:
+    """Setting, attribute and figure with the lowest error bound.
+
+    Attributes known in clear are excluded. ``names`` restricts the attributes.
+    """
+    found = [
+        (setting, name, shown)
+        for setting in settings
+        for name in names or reading.attributes
+        if name not in (EVERYTHING, *reading.given(setting.knowledge))
+        and (shown := lowest(reading.unknown(setting, name).values())) is not None
+    ]
+    return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
+
+
+def _settings(reading: Reading) -> list[Setting]:
+    return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
+
+
+@lru_cache(maxsize=1)  # a page calls it ten times, over every coalition
+def leader(reading: Reading) -> Setting | None:
+    """Default setting of charts.
+
+    The strongest attack with perfect knowledge, without exact reconstructions.
+    """
+    worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
+    bounds = {one: ceiling(shown) for one, shown in worst.items() if shown}
+    strong = (strongest(reading, scheme) for scheme in reading.schemes)
+    exact = {one.scheme for one in strong if one and bounds[one] < EXACT}
+    return _least(
+        [
+            (
+                (
+                    one.knowledge != PERFECT,
+                    bool(reading.given(one.knowledge)),
+                    one.scheme in exact,
+                    bound,
+                ),
+                one,
+            )
+            for one, bound in bounds.items()
+        ]
+    )
+
+
+def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
+    return min(
+        ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None)
+    )[1]
+
 
 UTILITIES = {
     "utility_mean_error": (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from auditor.results.model import AuditResult
 from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
 
-from .figures import Figure, figure, student
+from .figures import Figure, figure
 
 EVERYTHING = "*"
 """Pseudo-attribute for all attributes together."""
@@ -66,7 +66,6 @@ class Reading:
         self.points: list[dict[str, Any]] = list(swept.values()) or [{}]
         self._numbers = {key: index for index, key in enumerate(swept)}
         self._figures: dict[tuple[Setting, str, str], Figures] = {}
-        errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
             shown, one = figure(records), records[0]
             if shown is not None:
@@ -74,10 +73,6 @@ class Reading:
                 setting = Setting(point, one.scheme, one.knowledge, one.attack)
                 key = (setting, one.metric, one.attribute)
                 self._figures.setdefault(key, {})[one.coalition] = shown
-                if one.metric == ERROR and len(records) >= PAIRS:
-                    values = {r.replicate: r.value for r in records if r.value is not None}
-                    errors.setdefault((setting, one.attribute), {})[one.coalition] = values
-        self._pair(errors)
         self._take_out_what_was_given()
         self._copies = self._count_copies()
         measured = result.measurements
@@ -90,18 +85,6 @@ class Reading:
             unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING
         )
         self.metrics = unique(metric for _, metric, _ in self._figures)
-
-    def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
-        for (setting, attribute), measured in errors.items():
-            if (setting, BEYOND, EVERYTHING) in self._figures:
-                continue  # gains for categories use probabilities, not squared errors
-            gains = self._figures.get((setting, GAIN, attribute), {})
-            shown = self.figures(setting, ERROR, attribute)
-            for coalition in gains:
-                single = best_single(shown, coalition)
-                if single is not None and coalition in measured and single.coalition in measured:
-                    gain = paired_gain(shown[coalition], single, measured)
-                    gains[coalition] = gain or gains[coalition]
 
     def _take_out_what_was_given(self) -> None:
         """Restrict overall errors to the attributes not given in clear.
@@ -307,39 +290,3 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-PAIRS = 5
-"""Fewest replicates for a paired error bar."""
-
-Replicates = dict[tuple[int, ...], dict[int, float]]
-"""Normalized errors by coalition and replicate."""
-
-
-def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
-    """``1 − mean D(coalition) / mean D(best member)`` over pairs.
-
-    A pair's errors c, s share their noise. With ratio r, the standard error is ``√(Σ (c − r·s)² /
-    (R(R − 1))) / mean s``. None below ``PAIRS`` replicates.
-    """
-    c, s = errors[pooled.coalition], errors[single.coalition]
-    shared = [replicate for replicate in c if replicate in s]
-    R = len(shared)
-    below = math.fsum(s[replicate] for replicate in shared) / max(1, R)
-    if R < PAIRS or below <= 0:
-        return None
-    ratio = math.fsum(c[replicate] for replicate in shared) / R / below
-    squares = math.fsum((c[replicate] - ratio * s[replicate]) ** 2 for replicate in shared)
-    half = student(R - 1) * math.sqrt(squares / (R * (R - 1))) / below
-    theory = (
-        1 - pooled.theory / single.theory if pooled.theory is not None and single.theory else None
-    )
-    gain = 1 - ratio
-    return pooled._replace(
-        value=gain,
-        low=gain - half,
-        high=gain + half,
-        theory=theory,
-        error_bar="replicates",
-        replicates=R,
-    )

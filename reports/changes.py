@@ -8,8 +8,6 @@ from typing import NamedTuple
 from auditor.results.comparison import Change, Comparison, clean
 from auditor.results.records import grouped
 
-from ..figures.figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
-from ..wording.sentences import Definition
 from .document import (
     MARKDOWN,
     PAGE,
@@ -23,6 +21,8 @@ from .document import (
     Table,
     Terms,
 )
+from .figures import Z95, counted, distinct_texts, isolated, listed, number, plus_minus
+from .sentences import Definition
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
 """Listed differences per kind; the JSON format has all."""
@@ -86,7 +86,7 @@ def _blocks(part: Part) -> list[Block]:
     groups = grouped(((one.metric, one.group or one.cell), one) for one in part.changes)
     rows = [_row(held[0], len(held) - 1) for held in groups.values()]
     table = Table("cell", ("old", "new", "change"), rows, "figures", "differences", most=MOST)
-    return [Items([(Name(clean(line)),) for line in part.lines], MOST), table]
+    return [Items([*map(isolated, part.lines)], MOST), table]
 
 
 def _row(change: Change, more: int) -> Row:

@@ -21,12 +21,11 @@ from markupsafe import Markup
 
 from auditor.results.comparison import clean
 
-from ..figures.figures import Figure, braces, with_error
-from ..figures.matrix import attribute_text, label
-from ..figures.reading import EVERYTHING, Reading, Setting, unique
-from ..figures.strongest import leader
+from .figures import Figure, braces, with_error
+from .matrix import attribute_text, label, leader
+from .reading import EVERYTHING, Reading, Setting, unique
 
-TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+TEMPLATES = Path(__file__).resolve().with_name("templates")
 NOTICE = (
     "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD-3-Clause, "
     "https://github.com/vega/vega/blob/main/LICENSE. D3 in them: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3. */"

@@ -1,4 +1,0 @@
-"""Sentences of reports: verdicts, method, differences.
-
-Uses ``auditor_reports.figures``.
-"""
