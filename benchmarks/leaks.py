@@ -276,6 +276,17 @@ SHOWN = (
     showing("A text as long as pay", lambda pay: ["x" * int(p // 100) for p in pay]),
     showing("Pay modulo 1,000", lambda pay: pay % 1_000),
     showing("Pay modulo 5,000", lambda pay: pay % 5_000),
+    showing(
+        "A date with a weekday in the order of pay",
+        lambda pay: (
+            pd.Timestamp("1990-01-01")
+            + pd.to_timedelta(7 * (np.arange(N) ** 2 % 1_499) + 7 * places(pay) // N, "D")
+        ).dt.strftime("%d %B %Y"),
+    ),
+    showing(
+        "A number with the rank of pay as its remainder by 37",
+        lambda pay: 37 * (np.arange(N) ** 2 % 9_973) + 37 * places(pay) // N,
+    ),
 )
 
 
@@ -395,6 +406,22 @@ def subgroup_text(rng: np.random.Generator, leaks: bool = True) -> Leak:
             )
         ],
     )
+
+
+def numbered(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay in other rows, of which each shows the number."""
+    table, row = people(rng, 0.0), rng.permutation(N)
+    pay = table["pay"].to_numpy()[row if leaks else rng.permutation(N)]
+    return Leak(table, [noisy(rng, table).assign(pay=pay, row=row)])
+
+
+def weekday_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A category that is the weekday of a date in clear."""
+    x, week = rng.integers(0, 7, N), rng.integers(0, 1_500, N)
+    day = pd.Timestamp("1990-01-01") + pd.to_timedelta(7 * week + own(rng, leaks, x), "D")
+    table = pd.DataFrame({"region": coded(x, "r")})
+    copy = table.assign(region=swapped(rng, table["region"]), seen=day.dt.strftime("%d.%m.%Y"))
+    return Leak(table, [copy], {"categorical": ["region"]}, True)
 
 
 def weight(rng: np.random.Generator, leaks: bool = True) -> Leak:
@@ -700,6 +727,8 @@ KINDS: tuple[Kind, ...] = (
     ratio_of,
     subgroup,
     subgroup_text,
+    numbered,
+    weekday_category,
     weight,
     two_dates,
     address,

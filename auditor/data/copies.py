@@ -45,6 +45,7 @@ from auditor.data.columns.checks import (
     are_complete,
     check_variance,
     column_floats,
+    days_of,
     in_days,
     kind_of,
     record_keys,
@@ -418,9 +419,14 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Array:
 
 MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
-FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 4, 24
+FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 6, 24
 """Different values from which on a column is read as numbers, runs of digits, and characters of text
 that are read."""
+DATES = (
+    *(None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+    *("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y"),
+)
+"""Formats of dates in shown text; None is ISO 8601."""
 FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
@@ -459,8 +465,8 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
 def number_readings(cells: pd.Series[Any]) -> list[Array]:
     """Each reading of a column as numbers, shapes (n,); NaN where none.
 
-    Text has four: all digits, place by length and letters (codes of any base), and each of several
-    runs of digits (dates, references).
+    Text has all digits, place by length and letters (codes of any base), each of several runs of
+    digits (references), and days by each format that fits most cells.
     """
     numbers = _as_floats(cells)
     if np.isfinite(numbers).sum() == cells.notna().sum():
@@ -470,6 +476,10 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
     runs = text.str.extractall(r"(\d+)")[0].unstack().reindex(cells.index)
     parts = [runs[k] for k in runs.columns[:MOST_RUNS]] if runs.shape[1] > 1 else []
     readings: list[Any] = [text.str.replace(r"\D", "", regex=True), places, *parts]
+    some = text.dropna()[: 2 * FEWEST_NUMBERS]
+    readings += [
+        days_of(text, form) for form in DATES if days_of(some, form).count() > len(some) / 2
+    ]
     return [_as_floats(one) for one in readings]
 
 
@@ -485,7 +495,12 @@ def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
     for k, numbers in enumerate(number_readings(given) if len(labels) >= FEWEST_NUMBERS else ()):
         there = np.isfinite(numbers)
         if 2 * there.sum() > given.notna().sum():
-            found.append((f"number {k}", np.where(there, numbers, numbers[there].mean())))
+            found.append(
+                (
+                    f"number {k}",
+                    np.where(there, numbers, np.quantile(numbers[there], 0.5, method="nearest")),
+                )
+            )
     if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
         found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
     if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):

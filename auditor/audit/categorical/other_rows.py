@@ -8,6 +8,7 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | sums and differences of copies modulo the number of values | values split over copies |
 | shown columns, also of adjacent rows, and shares of values by code | columns in clear, households
 |
+| phase of shown numbers, rows in their order | weekdays, check digits, shuffled rows |
 | place in the file, and its remainders | values kept in every second row |
 | cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share
 their noise |
@@ -29,8 +30,10 @@ import numpy as np
 
 from auditor.adversary.view import Perfect
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.insider.feature import joint_codes, mean
+from auditor.audit.insider.feature import FEW, joint_codes, mean
+from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.insider.features.other_rows import numbered_rows
 from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
@@ -118,7 +121,7 @@ def predicted(
     # costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    features = features_of(size, place, held, others, beside, len(x))
+    features = features_of(size, place, held, others, beside, x)
     prior = np.bincount(x[rows], minlength=size) / len(rows)
     common = np.argsort(-prior, kind="stable")[:MOST_VALUES]
     # rarer values are one class, shared out by frequency
@@ -157,10 +160,10 @@ def features_of(
     held: Sequence[Sequence[Any]],
     others: Sequence[Sequence[Sequence[Any]]],
     beside: Sequence[ShownColumn],
-    n: int,
+    x: Indices,
 ) -> Features:
     """Features of records; parameters as of ``predicted``."""
-    found = list[tuple[Any, bool]]()
+    found, n = list[tuple[Any, bool]](), len(x)
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
         found.append((sum((cells[place] == copy[place] for cells in rows), np.zeros(n)), False))
@@ -176,7 +179,11 @@ def features_of(
             found += [(place, True) for place in characters(v).T]
             continue
         found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
+        if v.dtype.kind == "f":
+            waves = {wave(v, (x == value) - np.mean(x == value)) for value in range(min(size, FEW))}
+            found += [(v * f % 1.0, False) for f in waves if f]
     columns = [(column.name, column.values) for column in beside]
+    found += [(y[rows], True) for rows in numbered_rows(columns) for y in own]
     few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
     for _, groups in joint_codes(columns):
         for y in own[:1]:

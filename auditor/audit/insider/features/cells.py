@@ -244,37 +244,55 @@ def common_step(values: Array) -> float:
     return 0.0
 
 
-GRID = 2**16
-"""Points of the grid that a column's values are put on."""
+GRID, FINEST, NEAREST = 2**16, 2**22, 33
+"""Points of the grid that a column's values are put on: by default, at most, and frequencies that
+are tried around the strongest.
+"""
 SURE = 5.0
 """Amount by which the largest of m exponential powers exceeds ln m once in 150 times."""
 
 
 @register
 class Bands(Feature):
-    """The wave's phase along a column that predicts the residual best."""
+    """The wave's phase along a cell or shown number that predicts the residual best."""
 
     name, learns = "bands", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         there, left = known.residual
-        scale = float((left**2).sum())
-        for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED) if scale > 0 else 0):
-            d = shown.series[there, c]
-            low, high = d.min(), d.max()
-            if high > low:
-                places = ((d - low) * ((GRID - 1) / (high - low))).astype(np.intp)
-                power = (
-                    np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2
-                    / scale
-                )
-                power[:8] = 0.0
-                if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
-                    yield (
-                        f"band of series {c}",
-                        partial(lambda c, f, s: (s.series[:, c] * f) % 1.0, c, f / (high - low)),
-                    )
+        for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED)):
+            if f := wave(shown.series[there, c], left):
+                yield f"band of series {c}", partial(lambda c, f, s: s.series[:, c] * f % 1.0, c, f)
+        for k in [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"][:MOST_PAIRED]:
+            if f := wave(shown.beside[k][1][there], left):
+                yield f"band of column {k}", partial(lambda k, f, s: s.beside[k][1] * f % 1.0, k, f)
+
+
+def wave(v: Array, y: Array) -> float:
+    """Frequency along v at which centred y is strongest, 0 if none exceeds chance.
+
+    Examples
+    --------
+    >>> days = np.arange(300.0)
+    >>> round(7 * wave(days, days % 7 - 3.0), 3), wave(days, days % 2 * 0.0)
+    (1.0, 0.0)
+    """
+    v, scale = v - v.min(), float((y**2).sum())
+    if not (scale and v.any()):
+        return 0.0
+    step = common_step(v)
+    if step * FINEST <= v.max():
+        step = float(v.max()) / (GRID - 1)
+    places = (v / step + 1e-6).astype(np.intp)
+    size = 1 << int(places.max()).bit_length()
+    power = np.abs(scipy.fft.rfft(np.bincount(places, y, size).astype(np.float32))) ** 2 / scale
+    power[:8] = 0.0
+    strongest = int(power.argmax())
+    if power[strongest] - np.log(size / 2) <= SURE:
+        return 0.0
+    near = (strongest + np.linspace(-0.5, 0.5, NEAREST)) / (size * step)
+    return float(max(near, key=lambda f: abs(np.exp(2j * np.pi * f * v) @ y)))
 
 
 @register

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import (
     FEW,
@@ -198,7 +201,7 @@ MOST_MEANS = 128
 
 @register
 class ShownColumns(Feature):
-    """Unaudited columns, adjacent rows, products, ratios, and means by value."""
+    """Unaudited columns, rows in their order, products, ratios, and means by value."""
 
     name = "shown-columns"
 
@@ -234,6 +237,28 @@ class ShownColumns(Feature):
                     f"column {k}, {-step:+d} rows",
                     partial(lambda k, step, s: np.roll(s.beside[k][1], step), k, step),
                 )
+        for number, place in enumerate(numbered_rows(shown.beside)):
+            for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
+                yield (
+                    f"cell {c} in shown order {number}",
+                    partial(lambda c, q, s: s.flat[q, c], c, place),
+                )
+
+
+def numbered_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
+    """Rows in the order of shown numbers, and their ranks, if these number the rows.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in numbered_rows([("row", np.array([3.0, 1.0, 2.0]))])]
+    [[1, 2, 0], [2, 0, 1]]
+    """
+    orders = [
+        v.argsort(kind="stable")
+        for _, v in beside
+        if v.dtype.kind == "f" and len(np.unique(v)) > MOST_NAMES * len(v)
+    ]
+    return [each for order in orders[:FEW] for each in (order, order.argsort())]
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
