@@ -12,7 +12,7 @@ from auditor.results.comparison import Comparison
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
-from auditor.results.renderer import Renderer, clean, escaped
+from auditor.results.renderer import Renderer, clean, counted, escaped
 
 from .advice import advice_document
 from .audit_charts import charts, described, pictures, values_lines
@@ -50,7 +50,7 @@ from .document import (
     Terms,
     sentence,
 )
-from .figures import SCALE, clipped, counted, isolated, with_error
+from .figures import SCALE, clipped, isolated, with_error
 from .headline import exposures, headline, remedies, reproduces_a_figure
 from .matrix import (
     SHOWN_ELSEWHERE,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from auditor.results.comparison import Change, Comparison
 from auditor.results.records import grouped
-from auditor.results.renderer import clean
+from auditor.results.renderer import clean, counted
 
 from .document import (
     MARKDOWN,
@@ -22,7 +22,7 @@ from .document import (
     Table,
     Terms,
 )
-from .figures import Z95, counted, distinct_texts, isolated, listed, number, plus_minus
+from .figures import Z95, distinct_texts, isolated, listed, number, plus_minus
 from .sentences import Definition
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}

@@ -219,11 +219,6 @@ def spelled(count: int) -> str:
     return _SPELLED[count] if 0 <= count < len(_SPELLED) else f"{count:,}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Format a count and its noun: ``1 cell``, ``2,000 cells``."""
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
-
-
 def braces(coalition: Sequence[int]) -> str:
     """Format a coalition as a set with runs: ``{1–3, 5}``."""
     return "{" + ", ".join(_runs(coalition)) + "}"

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
-from auditor.results.renderer import clean
+from auditor.results.renderer import clean, counted
 
-from .figures import Figure, Severity, clipped, counted, listed, severity, share, with_error
+from .figures import Figure, Severity, clipped, listed, severity, share, with_error
 from .reading import (
     BEYOND,
     ERROR,

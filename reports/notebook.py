@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from auditor.base.errors import AuditorError
 from auditor.registry import register
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Display
+from auditor.results.renderer import Renderer
 
 from .audit_charts import charts
 from .audit_document import audit_document
@@ -143,7 +143,7 @@ DRAWS = ("altair", "narwhals", "jsonschema")
 
 
 @register
-class Notebook(Display):
+class Notebook(Renderer):
     """HTML fragment with verdicts and comparison, in the notebook's colours."""
 
     name = "notebook"

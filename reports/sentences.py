@@ -12,13 +12,12 @@ import yaml
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor.results.renderer import escaped
+from auditor.results.renderer import counted, escaped
 
 from .figures import (
     Figure,
     braces,
     copies,
-    counted,
     distinct_texts,
     listed,
     number,

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.base.errors import AuditorError
-from auditor.base.text import clean, escaped, visible, without_formula
+from auditor.base.text import clean, counted, escaped, visible, without_formula
 from auditor.registry import Plugin
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.results.model import AuditResult
     from auditor.results.records import Advice
 
-__all__ = ["Display", "Renderer", "clean", "escaped", "visible", "without_formula"]
+__all__ = ["Renderer", "clean", "counted", "escaped", "visible", "without_formula"]
 
 
 class Renderer(Plugin):
@@ -66,17 +66,3 @@ class Renderer(Plugin):
             The format has none.
         """
         raise AuditorError(f"format {self.name!r} has no page of advice")
-
-
-class Display(Renderer):
-    """The renderer ``notebook``: results, releases and plots."""
-
-    @abstractmethod
-    def release(self, release: Any) -> str:
-        """Law and levels of a release as HTML, without any value."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def plots(self, result: AuditResult) -> Any:
-        """Object whose methods return the charts of a result."""
-        raise NotImplementedError
