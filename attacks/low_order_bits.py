@@ -29,7 +29,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.last_digits import (
+from auditor.numerics.statistics import (
     STRAY,
     Generator,
     generators,

@@ -37,9 +37,8 @@ from functools import partial
 import numpy as np
 
 from auditor.adversary.single_copy import combined_noise
-from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Pencil, clip_to_psd, symmetric_root
+from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd, symmetric_root
 from auditor.plugin import (
     Array,
     Cost,

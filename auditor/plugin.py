@@ -40,40 +40,37 @@ from auditor.adversary.attack import (
     RowAttack,
     mask,
 )
-from auditor.adversary.knowledge import (
+from auditor.adversary.view import (
     Estimated,
+    ExactMoments,
     Knowledge,
     KnownAttributes,
+    KnownPairs,
     KnownRecords,
     KnownSample,
     Perfect,
+    Prior,
     PublishedModel,
     PublishedRules,
-    UniformPrior,
-    UnmatchedRecords,
-)
-from auditor.adversary.view import (
-    ExactMoments,
-    KnownPairs,
-    Prior,
     Records,
     SampleCounts,
     SampleMoments,
+    UniformPrior,
+    UnmatchedRecords,
     UnpairedRecords,
     View,
 )
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
-from auditor.base.errors import AuditorError, DataError, NotApplicable, PluginError
+from auditor.base import AuditorError, DataError, NotApplicable, PluginError, scipy
 from auditor.base.types import Array, ClassRecords, Coalition, Codes, Indices
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.expectations.base import Expectation, Filter, Judgement
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
 from auditor.registry import Plugin, PluginParameters, register
-from auditor.results.evidence import Evidence
-from auditor.results.renderer import Renderer
+from auditor.results.comparison import Renderer
+from auditor.results.records import Evidence
 from auditor.schemes.base.additive import AdditiveScheme, Step
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transform

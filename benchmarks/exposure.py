@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 import auditor
-from auditor.base.errors import AuditorWarning
+from auditor.base import AuditorWarning
 from auditor.cli import main as command
 from benchmarks.leaks import KINDS, Leak, verdict
 

@@ -4,7 +4,7 @@ Tables of millions of records are gone through in passes; so are these, in secon
 """
 
 from auditor.cli import main
-from auditor.data import file_rows as streamed
+from auditor.data.columns import scan as streamed
 
 if __name__ == "__main__":
     streamed.HELD_BYTES = 0

@@ -26,9 +26,9 @@ import scipy.special
 
 import auditor
 from auditor.audit.insider_noise.coincidences import coincidences
-from auditor.audit.insider_noise.finding import line_squares
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
+from auditor.audit.measures.every_cell import line_squares
 
 ROWS, LEVEL, HIDDEN = 10_000, 1.5, 2**50
 """Rows, noise deviations over data deviations, and an offset of seeds that nobody guesses."""

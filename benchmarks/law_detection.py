@@ -23,8 +23,8 @@ import auditor
 from auditor import registry
 from auditor.audit import numeric_evidence
 from auditor.audit.law_tests.numeric import law_tests as numeric_law_tests
-from auditor.base.errors import DataError
-from auditor.results.evidence import LawTest
+from auditor.base import DataError
+from auditor.results.records import LawTest
 from auditor.schemes.replacement.law import UniformLaw
 from tests.audit import law_faults, planted_coins
 from tests.audit.categorical_law import law_tests

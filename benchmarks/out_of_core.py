@@ -44,7 +44,8 @@ import sys
 from auditor.process.environment import begin_program
 begin_program()  # as the command does
 from auditor.audit.base import request
-from auditor.data import file_rows as streamed
+from auditor.data.columns import scan as streamed
+
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)
 request.MOST_STEPS = int(shares)

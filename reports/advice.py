@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from auditor.results.comparison import clean
 from auditor.results.records import Advice, Exposed, Tried
-from auditor.results.renderer import clean
 
 from .chart import Chart, field, quantity, view
 from .document import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from auditor.results.comparison import clean
 from auditor.results.records import Picture, grouped
-from auditor.results.renderer import clean
 
 from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
 from .figures import Z95, Figure, braces, clipped, copies, number, percent, rounded, with_error

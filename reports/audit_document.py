@@ -8,11 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.comparison import Comparison
+from auditor.results.comparison import Comparison, Renderer, clean, counted, escaped
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
-from auditor.results.renderer import Renderer, clean, counted, escaped
 
 from .advice import advice_document
 from .audit_charts import charts, described, pictures, values_lines

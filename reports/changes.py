@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from auditor.results.comparison import Change, Comparison
+from auditor.results.comparison import Change, Comparison, clean, counted
 from auditor.results.records import grouped
-from auditor.results.renderer import clean, counted
 
 from .document import (
     MARKDOWN,

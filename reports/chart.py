@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from auditor.results.renderer import clean
+from auditor.results.comparison import clean
 
 from .figures import Figure, braces, with_error
 from .matrix import attribute_text, label, leader

@@ -12,10 +12,16 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from auditor.registry import register
-from auditor.results.comparison import Comparison
+from auditor.results.comparison import (
+    Comparison,
+    Renderer,
+    clean,
+    escaped,
+    visible,
+    without_formula,
+)
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from auditor.results.renderer import Renderer, clean, escaped, visible, without_formula
 
 from .matrix import gathered
 from .reading import Reading

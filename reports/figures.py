@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from auditor.results.comparison import clean
 from auditor.results.records import Measurement, half_interval, pooled
-from auditor.results.renderer import clean
 
 Z95 = 1.959963984540054
 """Half-width of a 95 % normal interval, in standard errors."""

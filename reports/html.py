@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from markupsafe import Markup, escape
 
 from auditor.registry import register
-from auditor.results.renderer import clean
+from auditor.results.comparison import clean
 
 from .audit_document import DocumentRenderer, data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from auditor.registry import register
+from auditor.results.comparison import Renderer, clean
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer, clean
 
 from .audit_document import audit_document
 from .document import (

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from auditor.results.comparison import clean, counted
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
-from auditor.results.renderer import clean, counted
 
 from .figures import Figure, Severity, clipped, listed, severity, share, with_error
 from .reading import (

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry import register
+from auditor.results.comparison import Renderer
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer
 
 from .audit_charts import charts
 from .audit_document import audit_document

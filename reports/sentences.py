@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor.results.renderer import counted, escaped
 
 from .figures import (
     Figure,

@@ -17,8 +17,8 @@ from rich.table import Table as Grid
 from rich.text import Text as Rich
 
 from auditor.registry import PluginParameters, register
+from auditor.results.comparison import clean
 from auditor.results.model import AuditResult
-from auditor.results.renderer import clean
 
 from .audit_document import DocumentRenderer
 from .chart import sparklines

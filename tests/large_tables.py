@@ -3,7 +3,7 @@ import re
 import numpy as np
 
 import auditor
-from auditor.data import file_rows as streamed
+from auditor.data.columns import scan as streamed
 from auditor.runs import tables
 from tests.loading import load_table
 

@@ -1,7 +1,7 @@
 """Tables by keyword."""
 
 from auditor.data import load
-from auditor.data.request import DataUse
+from auditor.data.table import DataUse
 
 
 def load_table(source, *, rng, base=None, varied=True, categories=None, **request):

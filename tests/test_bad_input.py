@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import LONGEST_LINE, MOST_LINES
+from auditor.base import LONGEST_LINE, MOST_LINES
 from auditor.process import environment as memory
 from tests.programs import python
 

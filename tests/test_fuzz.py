@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from auditor.cli import copies as perturb, inspect, run
-from auditor.process.console import say
+from auditor.process.environment import say
 from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import judged

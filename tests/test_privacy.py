@@ -8,7 +8,7 @@ import pytest
 from plugin_packages import BROKEN_ATTACKS, BROKEN_SCHEMES, install
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from tests.programs import environment, python
 
 NUMBER = 123456.789

@@ -7,7 +7,7 @@ from plugin_packages import BROKEN_ATTACKS, install
 
 import auditor
 from auditor import registry
-from auditor.base.errors import PluginError
+from auditor.base import PluginError
 from auditor.registry import Plugin, register
 from auditor.results.metrics import works_in
 from auditor.runs.perturb import Release

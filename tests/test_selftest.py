@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from auditor import registry
-from auditor.base.errors import PluginFailed
+from auditor.base import PluginFailed
 from auditor.cli import cli
 from auditor.cli.trials import (
     MIXING,

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.knowledge import (
+from auditor.adversary.view import (
     Estimated,
     Knowledge,
     KnownAttributes,
@@ -53,11 +53,11 @@ from auditor.adversary.knowledge import (
     PublishedModel,
     PublishedRules,
     Rule,
+    SampleMoments,
     Split,
     Tree,
 )
-from auditor.adversary.view import SampleMoments
-from auditor.base.errors import AuditorError, DataError, did_you_mean
+from auditor.base import AuditorError, DataError, did_you_mean
 from auditor.base.types import Array
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table

@@ -23,13 +23,11 @@ from typing import Literal
 import numpy as np
 
 from auditor.adversary.attack import Affine, LinearAttack
-from auditor.adversary.knowledge import Perfect
-from auditor.adversary.view import View
-from auditor.base.errors import NotApplicable
+from auditor.adversary.view import Perfect, View
+from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
 from auditor.numerics.moments import Moments
-from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
 

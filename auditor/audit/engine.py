@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from auditor import registry
-from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, nothing_of
+from auditor.audit.base.request import CellContext, ReleaseAudit, ReleaseRequest, nothing_of
 from auditor.audit.base.session import Outcome
 from auditor.audit.categorical.session import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.base.types import Coalition
 from auditor.data.table import Audited
 from auditor.process.containment import contained
-from auditor.results.evidence import ReleaseEvidence
+from auditor.results.records import ReleaseEvidence
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
-from auditor.audit.attempts.pictures import number_counts
+from auditor.audit.attempts.linear import number_counts
 from auditor.audit.base.release import release_of
 from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
 from auditor.audit.base.session import (
@@ -35,8 +35,7 @@ from auditor.audit.numeric_release import (
 )
 from auditor.audit.without_law import without_law_records
 from auditor.base.types import Coalition
-from auditor.results.evidence import ReleaseEvidence
-from auditor.results.records import Measurement
+from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 
 

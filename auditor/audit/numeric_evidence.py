@@ -8,13 +8,12 @@ import numpy as np
 
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Attempt
-from auditor.audit.insider.gain import MOST_VALUES, insider_gains
-from auditor.audit.insider.noise_gain import noise_gains, unresolved
+from auditor.audit.insider.gain import MOST_VALUES, insider_gains, noise_gains, unresolved
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
-from auditor.audit.numeric.limits import TREE_ROWS
+from auditor.audit.numeric.error_tally import TREE_ROWS
 from auditor.base.types import Coalition
 from auditor.numerics.moments import Moments
-from auditor.results.evidence import InsiderGain, Pooling, ReleaseEvidence
+from auditor.results.records import InsiderGain, Pooling, ReleaseEvidence
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 
 

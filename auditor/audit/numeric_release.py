@@ -10,9 +10,8 @@ import numpy as np
 
 from auditor.adversary.attack import check_real
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import CellContext, promise_records, scheme_record
 from auditor.audit.base.release import release_of
-from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.base.request import CellContext, ReleaseRequest, promise_records, scheme_record
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records, floor_records

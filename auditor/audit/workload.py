@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from auditor import registry
-from auditor.adversary.attack import Attack, LinearAttack
-from auditor.adversary.coalitions import expand_all
-from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.numeric.limits import ROWS_AGAIN
+from auditor.adversary.attack import Attack, LinearAttack, expand_all
+from auditor.adversary.view import Knowledge, Perfect
+from auditor.audit.numeric.error_tally import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks

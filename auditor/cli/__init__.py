@@ -18,16 +18,10 @@ from collections.abc import Sequence
 
 import rich_click as click
 
-from auditor.base.errors import (
-    FAILED_RUNNING,
-    WRONG_REQUEST,
-    AuditorError,
-    PluginFailed,
-    StorageError,
-)
+from auditor.base import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.cli import arguments, copies, inspect, run
 from auditor.cli.arguments import close_up, report_bug
-from auditor.process.console import say
+from auditor.process.environment import say
 
 click.rich_click.TEXT_MARKUP = "ansi"
 

@@ -17,8 +17,8 @@ import rich_click as click
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
 
-from auditor.base.errors import FAILED_RUNNING, AuditorError, PluginFailed, StorageError, bounded
-from auditor.process.console import say, tell
+from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, StorageError, bounded
+from auditor.process.environment import say, tell
 
 PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -277,7 +277,7 @@ def one_line_warnings() -> Iterator[None]:
     """Print every distinct warning as one line."""
     import warnings
 
-    from auditor.base.errors import AuditorWarning
+    from auditor.base import AuditorWarning
     from auditor.process.containment import tell_warning
 
     with warnings.catch_warnings(record=True) as caught:
@@ -308,9 +308,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def inner(*arguments: Any, **options: Any) -> None:
-        from auditor.process.console import reserved
-        from auditor.process.containment import exits_refused, is_ours, withhold_uncaught
-        from auditor.process.interrupt import CtrlC, own_interrupt
+        from auditor.process.containment import (
+            CtrlC,
+            exits_refused,
+            is_ours,
+            own_interrupt,
+            withhold_uncaught,
+        )
+        from auditor.process.environment import reserved
 
         undo = withhold_uncaught()
         try:
@@ -387,7 +392,7 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
 
     Python would wait for these threads, possibly forever.
     """
-    from auditor.base.text import counted
+    from auditor.base import counted
     from auditor.process.containment import withhold_uncaught
 
     withhold_uncaught()

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from auditor import registry
-from auditor.base.errors import AuditorError, PluginError, did_you_mean
+from auditor.base import AuditorError, PluginError, did_you_mean
 from auditor.process.environment import shipped_scenarios
 from auditor.results import metrics
 

@@ -11,7 +11,7 @@ import rich_click as click
 from click.core import ParameterSource
 from click.globals import get_current_context
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.cli.arguments import (
     bounds_option,
     file_options,
@@ -28,7 +28,7 @@ from auditor.cli.arguments import (
     value_of,
     warn_of_broken_plugins,
 )
-from auditor.process.console import put, say, tell
+from auditor.process.environment import put, say, tell
 
 if TYPE_CHECKING:
     from auditor.runs.copy_files.request import Blank
@@ -85,7 +85,7 @@ def _clip(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _forms(texts: Sequence[str]) -> dict[str, str]:
-    from auditor.data.columns.dates import parse_dates
+    from auditor.data.columns.checks import parse_dates
 
     forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
     try:

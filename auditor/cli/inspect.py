@@ -12,7 +12,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from auditor.base.errors import AuditorError, AuditorWarning, bounded
+from auditor.base import AuditorError, AuditorWarning, bounded
 from auditor.cli.arguments import (
     each,
     file_option,
@@ -26,7 +26,7 @@ from auditor.cli.arguments import (
     warn_of_broken_plugins,
 )
 from auditor.cli.run import FORMATS
-from auditor.process.console import put, say, tell
+from auditor.process.environment import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")

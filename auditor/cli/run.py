@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from auditor.base.errors import FAILED_RUNNING, AuditorError, PluginFailed, bounded
+from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.cli.arguments import (
     each,
     format_option,
@@ -26,7 +26,7 @@ from auditor.cli.arguments import (
     several,
     warn_of_broken_plugins,
 )
-from auditor.process.console import put, say
+from auditor.process.environment import put, say
 
 if TYPE_CHECKING:
     from auditor.results.model import AuditResult
@@ -94,15 +94,15 @@ def run(
     `--resume` continues from it. Ctrl-C ends a run with a partial report; a second one stops at
     once.
     """
-    from auditor.process import interrupt
+    from auditor.process import containment
     from auditor.runs.workers import dismiss
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     statuses: list[int] = []
     # the page is written after the report is printed, because the user waits for the report
-    with interrupt.interruptible(), suppress(interrupt.Interrupted), ExitStack() as page:
-        with suppress(interrupt.Interrupted):
+    with containment.interruptible(), suppress(containment.Interrupted), ExitStack() as page:
+        with suppress(containment.Interrupted):
             try:
                 _import()
                 from auditor.runs.output import check_place, deposit, deposit_page, made_folders
@@ -122,7 +122,7 @@ def run(
                         _audited(scenario, folder, crew, cluster, command, resume, quiet)
                     )
                     statuses.append(results[-1].exit_status)
-                    with interrupt.shielded():
+                    with containment.shielded():
                         if deposit(results[-1], folder):
                             page.callback(
                                 lambda *asked: statuses.append(deposit_page(*asked)),
@@ -130,14 +130,14 @@ def run(
                                 folder,
                                 quiet,
                             )
-                    if interrupt.exit_status() is not None:
+                    if containment.exit_status() is not None:
                         break
             finally:
                 dismiss()
-        with suppress(interrupt.Interrupted), interrupt.shielded():
+        with suppress(containment.Interrupted), containment.shielded():
             statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
             _tell_stopped(checked, results)
-    status = interrupt.exit_status()
+    status = containment.exit_status()
     if len(results) < len(scenarios):  # stopped early: unwritten results are a failure
         statuses.append(FAILED_RUNNING)
     sys.exit(status or max(statuses))
@@ -226,7 +226,7 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
-    from auditor.process.interrupt import exit_status
+    from auditor.process.containment import exit_status
 
     for result in results:
         if result.partial is not None:

@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from auditor import registry
-from auditor.base.errors import PluginFailed
+from auditor.base import PluginFailed, pd, scipy
 from auditor.data.source import Source
 from auditor.expectations.base import worst
-from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict

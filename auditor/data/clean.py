@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, listed, quoted
+from auditor.base import DataError, counted, listed, pd, quoted
 from auditor.base.types import Array, Flags
-from auditor.data import file_rows
+from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
     Attribute,
@@ -38,10 +37,8 @@ from auditor.data.columns.checks import (
     refuse_columns,
 )
 from auditor.data.columns.kinds import identifies
-from auditor.data.columns.scan import Scan
-from auditor.data.file_rows import FileCodes, FileRows, Scratch, codes_from
+from auditor.data.columns.scan import FileCodes, FileRows, Scan, Scratch, codes_from
 from auditor.numerics.blocks import row_blocks, seal
-from auditor.process.deferred import pd
 
 Read = Callable[[Sequence[str]], Iterable[Frame]]
 """Yields some columns of the records, in order, from the start at every call."""
@@ -211,7 +208,7 @@ def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) 
 
 
 def _held(rows: FileRows | FileCodes) -> Any:
-    few = math.prod(rows.shape) * 8 <= file_rows.HELD_BYTES
+    few = math.prod(rows.shape) * 8 <= scan.HELD_BYTES
     return _sealed(rows.read(0, rows.shape[0])) if few else rows
 
 

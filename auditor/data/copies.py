@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import AuditorError, DataError
-from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base import AuditorError, DataError, counted, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array, Codes, Flags, Indices
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
@@ -40,16 +39,21 @@ from auditor.data.columns.categorical_table import (
     split,
     unspelt,
 )
-from auditor.data.columns.checks import Series, are_complete, check_variance, column_floats, kind_of
-from auditor.data.columns.dates import in_days
-from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.data.columns.checks import (
+    RecordKeys,
+    Series,
+    are_complete,
+    check_variance,
+    column_floats,
+    in_days,
+    kind_of,
+    record_keys,
+)
 from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
 from auditor.data.load import read_columns
-from auditor.data.request import DataUse
-from auditor.data.table import ShownColumn, Table
-from auditor.process.deferred import pd, scipy
+from auditor.data.table import DataUse, ShownColumn, Table
 from auditor.results.files import TableFile, located, name_of, reading_of, split_name
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -8,14 +8,20 @@ from math import sqrt
 
 import numpy as np
 
-from auditor.data.columns.checks import Series, check_rows, column_floats, kind_of
-from auditor.data.columns.dates import days_of
+from auditor.base import pd, scipy
+from auditor.data.columns.checks import (
+    Series,
+    check_rows,
+    column_floats,
+    days_of,
+    follows_the_one_before,
+    in_order_of,
+    kind_of,
+)
 from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
-from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
 from auditor.data.load import raw_columns, source_pieces
-from auditor.data.request import is_file
-from auditor.process.deferred import pd, scipy
+from auditor.data.table import is_file
 
 MOST_PIECES = 8
 """Parts of a large file that are sampled: first, last, and evenly between; a few megabytes each for

@@ -12,24 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import DataError, PluginError
-from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Indices
-from auditor.data import file_rows
 from auditor.data.clean import Asked, Read, cleaned
+from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
 from auditor.data.columns.checks import (
     Frame,
     are_complete,
     check_rows,
     check_width,
+    in_days,
+    in_order_of,
     kind_of,
+    record_keys,
     with_value_for_blanks,
 )
-from auditor.data.columns.dates import in_days
-from auditor.data.columns.record_keys import in_order_of, record_keys
-from auditor.data.columns.scan import Scale
-from auditor.data.file_rows import FileRows
+from auditor.data.columns.scan import FileRows, Scale
 from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import (
     Piece,
@@ -44,11 +43,9 @@ from auditor.data.formats.parts import (
     pieces_of,
     size_of_values,
 )
-from auditor.data.request import DataUse, is_file
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import Table, check_bounds
+from auditor.data.table import DataUse, Table, check_bounds, is_file
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import pd
 from auditor.results.files import TableFile, located, reading_of, split_name
 
 
@@ -78,7 +75,7 @@ class Raw:
     @property
     def is_large(self) -> bool:
         """Whether records stay out of memory."""
-        return size_of_values(self.pieces, len(self.names)) > file_rows.HELD_BYTES
+        return size_of_values(self.pieces, len(self.names)) > scan.HELD_BYTES
 
     def whole(self) -> pd.DataFrame:
         """Selected columns, in memory."""
@@ -115,7 +112,7 @@ def load_table(
     Returns
     -------
     Table
-        Finite float64 values of shape (n, N), n ≥ 2; read-only. Above ``file_rows.HELD_BYTES``
+        Finite float64 values of shape (n, N), n ≥ 2; read-only. Above ``scan.HELD_BYTES``
         records stay on disk, unless reordered or converted.
 
     Raises

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import AuditorError, AuditorWarning, DataError
-from auditor.base.text import counted, listed, quoted
+from auditor.base import AuditorError, AuditorWarning, DataError, counted, listed, pd, quoted
 from auditor.base.types import Array, Codes, Flags, Microdata
 from auditor.data.columns.categorical_table import (
     Attribute,
@@ -27,7 +26,6 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.columns.checks import Series, check_finite
 from auditor.data.table import Table
-from auditor.process.deferred import pd
 from auditor.results.table_register import ColumnPrints
 
 

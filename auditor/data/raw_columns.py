@@ -9,16 +9,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from auditor.base.errors import DataError
-from auditor.base.text import nearest, quoted
-from auditor.data.columns.checks import Series
-from auditor.data.columns.dates import days_of, plain_days
-from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.base import DataError, nearest, pd, quoted
+from auditor.data.columns.checks import RecordKeys, Series, days_of, plain_days, record_keys
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.formats.parts import column_as_written, frames_of, header
 from auditor.data.load import files_of, raw_columns
-from auditor.data.request import is_file
-from auditor.process.deferred import pd
+from auditor.data.table import is_file
 from auditor.results.files import located
 
 Stored = Literal["date", "time", "integer", "float", ""]

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor import registry
-from auditor.base.errors import DataError, PluginError, PluginFailed
-from auditor.base.text import listed, nearest, quoted
+from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array
 from auditor.data.columns.checks import check_rows
-from auditor.data.request import DataUse, is_file
-from auditor.data.table import Promised, Table
+from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
-from auditor.process.deferred import pd, scipy
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
 from auditor.registry.parameters import explain, sentence

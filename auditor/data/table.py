@@ -1,4 +1,4 @@
-"""Audited table: numeric columns, read block by block, and stated bounds.
+"""Audited table: columns read block by block, bounds, and its request.
 
 Guarantees depend on the largest change of one record. A bound is external knowledge (ages lie
 between 0 and 120), since the table's own extremes are private.
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base import DataError, counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
@@ -24,9 +23,13 @@ from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution,
 from auditor.numerics.blocks import row_blocks, seal
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
-    from auditor.data.columns.record_keys import RecordKeys
-    from auditor.data.file_rows import FileRows
+    from auditor.data.columns.checks import RecordKeys
+    from auditor.data.columns.scan import FileRows
 
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
 
 LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""
@@ -400,3 +403,82 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
         if grid.continuous:
             break
     return grid.step
+
+
+# -- A scenario's request for data: selection, gaps, scale and categories --------------------------
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """The table to audit.
+
+    Attributes
+    ----------
+    columns
+        In this order; None for every numeric column.
+    rows
+        First records, or records to draw.
+    disclosure : 'rounded' or 'public'
+        Whether written figures are rounded, or records public (docs/privacy.md).
+    parameters
+        The source's own.
+    first_batch
+        Records of the first batch, to which noise is scaled.
+    bounds
+        Column → (low, high), possible values in data units.
+    tolerance
+        Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
+        default a tenth of the interquartile range.
+    order, key, unit, weight
+        Unaudited columns: order, identity, protected units, survey weights.
+    """
+
+    source: str
+    columns: Sequence[str] | None = None
+    rows: int | None = None
+    missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
+    standardize: bool = False
+    disclosure: Literal["rounded", "public"] = "rounded"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    bins: dict[str, Any] = field(default_factory=dict)
+    categorical: dict[str, Any] = field(default_factory=dict)
+    hierarchies: dict[str, Any] = field(default_factory=dict)
+    dates: dict[str, str | None] = field(default_factory=dict)
+    order: str | None = None
+    key: str | None = None
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    first_batch: int | None = None
+    unit: str | None = None
+    weight: str | None = None
+    tolerance: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        """Request in scenario form, with defaults."""
+        optional = {
+            "order": self.order,
+            "key": self.key,
+            "unit": self.unit,
+            "weight": self.weight,
+            "first-batch": self.first_batch,
+            "bin": self.bins,
+            "categorical": self.categorical,
+            "hierarchies": self.hierarchies,
+            "dates": self.dates,
+            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
+            "tolerance": self.tolerance,
+        }
+        return {
+            "source": self.source,
+            "columns": None if self.columns is None else list(self.columns),
+            "rows": self.rows,
+            "missing": self.missing,
+            "standardize": self.standardize,
+            "disclosure": self.disclosure,
+            **{name: value for name, value in optional.items() if value},
+            **self.parameters,
+        }
+
+
+def is_file(source: str) -> bool:
+    """Whether a scenario's ``source`` is a path, not a registered source."""
+    return "/" in source or "\\" in source or bool(Path(source).suffix)

@@ -11,11 +11,17 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from auditor import registry
-from auditor.base.errors import AuditorError, PluginError
+from auditor.base import AuditorError, PluginError
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
-from auditor.results.evidence import Evidence, ReleaseEvidence
-from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
+from auditor.results.records import (
+    Evidence,
+    ExpectationRecord,
+    Measurement,
+    ReleaseEvidence,
+    Verdict,
+    cells,
+)
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read_plugins import parse_coalitions
 

@@ -47,9 +47,17 @@ from auditor.expectations.base import (
 from auditor.expectations.metric import LEVEL, Limits, judge_bounds, towards
 from auditor.numerics.statistics import quantile
 from auditor.registry import register
-from auditor.results.evidence import Evidence
 from auditor.results.metrics import causes, unused_columns
-from auditor.results.records import BELIEVED, KEPT, SHOWN, Measurement, cells, in_clear, pooled
+from auditor.results.records import (
+    BELIEVED,
+    KEPT,
+    SHOWN,
+    Evidence,
+    Measurement,
+    cells,
+    in_clear,
+    pooled,
+)
 
 METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"

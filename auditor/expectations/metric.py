@@ -14,15 +14,15 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from auditor.base import scipy
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
 from auditor.expectations.noise_follows_law import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided
-from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base, measured_by
 from auditor.results.records import (
     FEWEST_REPLICATES,
+    Evidence,
     Measurement,
     Verdict,
     describe,

@@ -41,20 +41,18 @@ from auditor.numerics.statistics import (
     share_tests,
 )
 from auditor.registry import register
-from auditor.results.evidence import (
+from auditor.results.records import (
+    FEWEST_REPLICATES,
     FITTED,
     ROW_REDRAWS,
     SAME,
     Evidence,
     InsiderGain,
+    Measurement,
     NoiseGain,
     PairedGain,
     Pooling,
     ReleaseEvidence,
-)
-from auditor.results.records import (
-    FEWEST_REPLICATES,
-    Measurement,
     Verdict,
     cells,
     describe,

@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from pydantic import Field
 
+from auditor.base import scipy
 from auditor.expectations.base import (
     Expectation,
     Filter,
@@ -18,10 +19,16 @@ from auditor.expectations.base import (
     worst,
 )
 from auditor.numerics.statistics import holm
-from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.results.evidence import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
-from auditor.results.records import Measurement, Verdict, describe
+from auditor.results.records import (
+    LAST_DIGITS,
+    Evidence,
+    LawTest,
+    Measurement,
+    ReleaseEvidence,
+    Verdict,
+    describe,
+)
 
 LEVEL = 1e-4
 """Chance of one false contradiction: a false alarm costs an honest release its verdict."""

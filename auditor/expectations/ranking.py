@@ -30,9 +30,9 @@ from auditor.expectations.base import (
 from auditor.expectations.metric import LEVEL, ROUNDING, Limits, at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
-from auditor.results.evidence import Evidence
 from auditor.results.records import (
     FEWEST_REPLICATES,
+    Evidence,
     Measurement,
     Verdict,
     describe,
@@ -40,7 +40,7 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
-from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
+from auditor.scenario.read_data import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 
 FIELDS = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")

@@ -14,8 +14,8 @@ from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Shar
 from auditor.expectations.metric import ERRORS, LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided, quantile, two_sided
 from auditor.registry import declaring, register
-from auditor.results.evidence import Evidence
 from auditor.results.records import (
+    Evidence,
     Measurement,
     cells,
     describe,

@@ -1,4 +1,4 @@
-"""Linear algebra for singular and badly scaled covariances.
+"""Linear algebra for singular covariances, and autoregression.
 
 An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by ``x − P y = (I − P) x
 − P r``, two orthogonal parts: squared, ``tr (I − P) K_X + tr P K_R``. With eigenvalues ``λ_X, λ_R, ε``,
@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng
 
@@ -267,3 +269,135 @@ def projection_error_range(
     dropped = float(data[kept:].sum())
     turned = float((added[:moved] - added[::-1][:moved]).sum())
     return dropped + float(noise[N - kept :].sum()), dropped + turned + float(noise[:kept].sum())
+
+
+# -- Gaussian autoregressions of variance 1 and order p --------------------------------------------
+
+
+BELOW_ROUNDING = 1e-20
+NEARLY_ALL = 1e-12
+"""Least variance share of an innovation: without innovations the equations are singular."""
+
+
+@dataclass(frozen=True)
+class Autoregression:
+    """A stationary Gaussian series of variance 1.
+
+    Coefficients ``φ``, p ≥ 1. ``ValueError`` if there is none.
+    """
+
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not (
+            np.isfinite(self.coefficients).all()
+            and self.memory < 1.0
+            and self.innovation_variance > NEARLY_ALL
+        ):
+            raise ValueError(
+                "must be the coefficients of a stationary autoregression, as [0.9]: what it remembers must fade"
+            )
+
+    @property
+    def order(self) -> int:
+        """``p``."""
+        return len(self.coefficients)
+
+    @cached_property
+    def polynomial(self) -> Array:
+        """``(1, −φ_1 … −φ_p)``, the filter from the series to its innovations."""
+        return np.array([1.0, *(-phi for phi in self.coefficients)])
+
+    @cached_property
+    def memory(self) -> float:
+        """Asymptotic decay per row: the largest root of ``z^p − φ_1 z^{p−1} − …``."""
+        return float(np.abs(np.roots(self.polynomial)).max(initial=0.0))
+
+    @cached_property
+    def _first(self) -> Array:
+        """``r_0 … r_p``."""
+        p = self.order
+        A = np.eye(p)
+        for h in range(1, p + 1):
+            for j in range(1, p + 1):
+                if h != j:
+                    A[h - 1, abs(h - j) - 1] -= self.coefficients[j - 1]
+        return np.concatenate([[1.0], np.linalg.solve(A, self.coefficients)])
+
+    @cached_property
+    def innovation_variance(self) -> float:
+        """``s²``."""
+        return float(1.0 - self._first[1:] @ np.array(self.coefficients))
+
+    @property
+    def precision(self) -> float:
+        """A value's variance over its conditional one, ``(1 + Σ φ_j²)/s²``."""
+        return float(self.polynomial @ self.polynomial) / self.innovation_variance
+
+    def autocorrelations(self, lags: int) -> Array:
+        """Return ``r_0 … r_{lags − 1}``."""
+        first = self._first[: self.order]
+        return np.concatenate(
+            [first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]]
+        )[:lags]
+
+    def _root(self, rows: int) -> Array:
+        """Cholesky factor of ``r_{|t−u|}``."""
+        return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
+
+    def stationary(self, normals: Array) -> Array:
+        """Return p consecutive rows from p rows of N(0, 1), shape (p, N)."""
+        return self._root(len(normals)) @ normals
+
+    def continued(self, past: Array, innovations: Array) -> Array:
+        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
+        # the filter's state after the past
+        left = -scipy.signal.lfilter(
+            self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0
+        )[self.order :]
+        rows, _ = scipy.signal.lfilter(
+            [np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left
+        )
+        return np.asarray(rows)
+
+    def lead(self, rows: Array, end: Array) -> None:
+        """Condition rows on the p rows ``end`` that follow, in place.
+
+        The rows were drawn given their past alone. Their regression on the error of the end is added.
+        Exact if ``memory ** len(rows)`` is negligible.
+        """
+        p, off = self.order, end - rows[-self.order :]
+        rows[-p:] = end
+        # further back the sum is below a double's last digit
+        reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
+        rows[len(rows) - p - reach : len(rows) - p] += self.continued(
+            off[::-1], np.zeros((reach, rows.shape[1]))
+        )[::-1]
+
+    def innovations(self, rows: Array) -> Array:
+        """Return independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
+
+        The first p rows are ``stationary`` inverted.
+        """
+        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(
+            self.innovation_variance
+        )
+        first = rows[: self.order]
+        found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
+        return np.asarray(found)
+
+
+def yule_walker(r: Array, values: int) -> tuple[float, ...]:
+    """Return coefficients of the best autoregression by BIC; () for none.
+
+    ``r_0 = 1 … r_P``, sums of products over n, were estimated from so many values. The order minimises
+    ``values·ln s² + p ln values`` (schwarz1978).
+    """
+    best: tuple[float, tuple[float, ...]] = (0.0, ())
+    for p in range(1, len(r)):
+        phi = scipy.linalg.solve_toeplitz(r[:p], r[1 : p + 1])
+        left = float(1.0 - phi @ r[1 : p + 1])
+        if left <= NEARLY_ALL:
+            break
+        best = min(best, (values * np.log(left) + p * np.log(values), tuple(map(float, phi))))
+    return best[1]

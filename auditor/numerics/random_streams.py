@@ -20,10 +20,9 @@ from typing import Any, NoReturn, TypeAlias, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from auditor.base.errors import PluginError
+from auditor.base import PluginError, scipy
 from auditor.base.types import Array
 from auditor.numerics import whole_draws
-from auditor.process.deferred import scipy
 
 Shape = int | tuple[int, ...] | None
 Words = NDArray[np.uint64]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from auditor.base import scipy
 from auditor.base.types import Array
-from auditor.process.deferred import scipy
 
 ROUNDS = 3
 """Over all dimensions: a fourth changes the mean by less than 1e-4 of a deviation at correlation

@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array
-from auditor.process.deferred import scipy
 
 Places: TypeAlias = NDArray[np.intp]
 

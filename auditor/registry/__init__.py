@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from auditor.base.errors import PluginError, did_you_mean
+from auditor.base import PluginError, did_you_mean
 from auditor.process.containment import contained
 from auditor.process.environment import declared, modules_in
 

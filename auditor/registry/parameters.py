@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeGuard, Union, cast
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
-from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base import AuditorError, did_you_mean
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]

@@ -1,18 +1,21 @@
-"""Changes between two audits beyond their error bars; a larger leak is worse."""
+"""Changes between two audits beyond their error bars; report base class."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
 from auditor.numerics.statistics import Z_95, holm, two_sided
+from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import (
@@ -24,6 +27,11 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
+
+if TYPE_CHECKING:
+    from auditor.results.model import AuditResult
+    from auditor.results.records import Advice
+
 
 LEVEL = 0.05
 NOTICED = 0.01
@@ -356,3 +364,58 @@ def _by_scenario(before: dict[str, Path], after: dict[str, Path]) -> Iterator[Co
 
 def _nothing_of(result: AuditResult) -> AuditResult:
     return result.model_copy(update={"measurements": [], "expectations": [], "partial": None})
+
+
+# -- Base of renderers, which convert results to text ----------------------------------------------
+
+
+__all__ = ["Renderer", "clean", "counted", "escaped", "visible", "without_formula"]
+
+
+class Renderer(Plugin):
+    """Converts results to a document, without access to data or copies."""
+
+    kind = "renderer"
+    suffix: ClassVar[str] = ".txt"
+    """File ending."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every renderer only results that may be disclosed."""
+        super().__init_subclass__(**options)
+        if "render" in vars(cls):
+            render = cls.render
+
+            @wraps(render)
+            def of_disclosed(self: Renderer, results: Sequence[AuditResult]) -> str:
+                return render(self, [result.disclosed() for result in results])
+
+            cls.render = of_disclosed  # type: ignore[method-assign]
+
+    @abstractmethod
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Document for one or several audits."""
+        raise NotImplementedError
+
+    def render_so_far(self, result: AuditResult) -> str:
+        """One line on the verdict of an unfinished audit; empty without a figure."""
+        return ""
+
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Document on changes between audits.
+
+        Raises
+        ------
+        AuditorError
+            The format has none.
+        """
+        raise AuditorError(f"format {self.name!r} has no comparison of two audits")
+
+    def render_advice(self, advice: Advice) -> str:
+        """Document on a recommended release.
+
+        Raises
+        ------
+        AuditorError
+            The format has none.
+        """
+        raise AuditorError(f"format {self.name!r} has no page of advice")

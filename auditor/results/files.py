@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from auditor.base.errors import AuditorError, StorageError, shortened
-from auditor.base.text import CONTROL, clean
+from auditor.base import CONTROL, AuditorError, StorageError, clean, shortened
 
 LEFT_OVER_SECONDS = 3600.0
 """Age of an unfinished file that no running program writes."""

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from auditor.base.text import visible_on_one_line
+from auditor.base import pa, pd, pq, visible_on_one_line
 from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import quantile
-from auditor.process.deferred import pa, pd, pq
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.text import listed
+from auditor.base import listed
 from auditor.results.records import Measurement
 
 

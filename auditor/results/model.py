@@ -1,4 +1,4 @@
-"""Results of an audit: frozen and versioned records, written and read.
+"""Results of an audit, frozen and versioned, with the bibliography.
 
 Renderers read only this module. Results hold aggregates, never an original value. Figures are
 exact in memory; `AuditResult.disclosed` rounds all output.
@@ -19,8 +19,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, Valida
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base.errors import AuditorError
-from auditor.base.text import clean, escaped
+from auditor.base import AuditorError, clean, escaped
 from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
@@ -42,6 +41,7 @@ from auditor.results.records import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by signal: 128 plus its number, as in shells."""

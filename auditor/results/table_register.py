@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorWarning
+from auditor.base import AuditorWarning
 
 KEY = "fingerprint.key"
 BYTES = 32

@@ -10,7 +10,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.measures.empirical_guarantee import EpsilonAudit, empirical_epsilon
-from auditor.base.errors import (
+from auditor.base import (
     AuditorError,
     DataError,
     NotApplicable,

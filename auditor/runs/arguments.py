@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError, Problem, ScenarioError
-from auditor.data.request import DataUse
-from auditor.data.table import Bounds
+from auditor.base import AuditorError, Problem, ScenarioError
+from auditor.data.table import Bounds, DataUse
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels

@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import listed
+from auditor.base import AuditorError, listed, pd
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.parts import header
 from auditor.data.load import files_of, load_table, read_columns
-from auditor.data.request import DataUse, is_file
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
-from auditor.process.deferred import pd
 from auditor.runs.arguments import checked_levels, make_plugin
 from auditor.runs.estimate import AnyEstimate, attack
 from auditor.runs.perturb import Release

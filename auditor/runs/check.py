@@ -8,7 +8,7 @@ from typing import Any
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.audit.base.request import make_scheme, release_copies
-from auditor.base.errors import (
+from auditor.base import (
     AuditorError,
     AuditorWarning,
     PluginFailed,
@@ -16,8 +16,7 @@ from auditor.base.errors import (
     ScenarioError,
     did_you_mean,
 )
-from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.table import Table, is_file
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.runs.check_scheme import check_scheme, check_states, note_refusal

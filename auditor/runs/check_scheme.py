@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from auditor.adversary.coalitions import expand_all
+from auditor.adversary.attack import expand_all
 from auditor.adversary.published import check_knowledge
 from auditor.audit.base.request import make_scheme, perturbed_table, release_levels
-from auditor.base.errors import AuditorError, DataError, PluginFailed
+from auditor.base import AuditorError, DataError, PluginFailed
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.attack import Attack
-from auditor.adversary.knowledge import Knowledge
-from auditor.base.errors import AuditorError
+from auditor.adversary.view import Knowledge
+from auditor.base import AuditorError
 from auditor.base.types import Coalition, Microdata
 from auditor.process.containment import with_plugin_errors
 from auditor.runs.arguments import make_plugin
@@ -16,7 +16,7 @@ from auditor.runs.estimate_categories import CategoricalEstimate, estimate_categ
 from auditor.runs.estimate_numbers import Estimate, estimate_numbers
 from auditor.runs.perturb import Release
 from auditor.scenario.problems import plain
-from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
+from auditor.scenario.read_data import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.adversary.knowledge import Perfect
-from auditor.base.errors import AuditorError
+from auditor.adversary.view import Perfect
+from auditor.base import AuditorError, pd
 from auditor.data.formats.release_folder import SUFFIXES, TableFiles
-from auditor.data.request import is_file
 from auditor.data.source import is_public
-from auditor.process.deferred import pd
+from auditor.data.table import is_file
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
 from auditor.runs.attack_files import Request

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from auditor.adversary.attack import Attack, Reconstruction
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import Knowledge
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.views import estimated_noise
-from auditor.base.errors import AuditorError, DataError
+from auditor.base import AuditorError, DataError
 from auditor.base.types import Array, Coalition, Microdata
 from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
 from auditor.numerics.moments import Moments

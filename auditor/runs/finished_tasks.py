@@ -25,11 +25,11 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
-from auditor.base.errors import StorageError
+from auditor.base import StorageError
+from auditor.process.containment import shielded
 from auditor.process.environment import version
-from auditor.process.interrupt import shielded
-from auditor.results.evidence import codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
+from auditor.results.records import codec
 from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario

@@ -17,16 +17,13 @@ import rich_click as click
 from rich.console import Console
 
 from auditor import registry
-from auditor.base.errors import FAILED_RUNNING, AuditorError, PluginFailed, bounded
-from auditor.base.text import clean, duration
-from auditor.process.console import put, say, stream, tell
-from auditor.process.containment import contained
-from auditor.process.interrupt import shielded
-from auditor.results.comparison import Comparison
+from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded, clean, duration
+from auditor.process.containment import contained, shielded
+from auditor.process.environment import put, say, stream, tell
+from auditor.results.comparison import Comparison, Renderer
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice
-from auditor.results.renderer import Renderer
 from auditor.runs.finished_tasks import storing
 
 NARROWEST = 40

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.base.types import Array, Microdata
 from auditor.data.microdata import (
     as_categories,

@@ -16,8 +16,7 @@ from auditor.adversary.attack import Attack, LinearAttack
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
 from auditor.audit.workload import workload
-from auditor.base.errors import ScenarioError, shortened
-from auditor.base.text import duration
+from auditor.base import ScenarioError, duration, shortened
 from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.process.containment import contained

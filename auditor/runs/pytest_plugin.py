@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 
 if TYPE_CHECKING:
     from auditor.results.model import AuditResult

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
-from auditor.process.deferred import scipy
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled

@@ -19,11 +19,10 @@ from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import version
 from auditor.results import table_register as owner
-from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import WORKS, works_in
 from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import AttributeSummary, DataSummary
+from auditor.results.records import AttributeSummary, DataSummary, Evidence
 from auditor.runs.remedies import remedy_of
 from auditor.runs.tables import notes_of, table_of
 from auditor.scenario.model import Scenario

@@ -11,14 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from auditor.audit.base.request import ReleaseAudit
-from auditor.base.errors import WorkersLost
+from auditor.base import WorkersLost
 from auditor.expectations.base import Missing, judge
-from auditor.process.containment import contained
-from auditor.process.interrupt import Interrupted, check
-from auditor.results.evidence import Evidence
+from auditor.process.containment import Interrupted, check, contained
 from auditor.results.measurements import Measurements, spread_over_replicates
 from auditor.results.model import AuditResult, Partial, Provenance
-from auditor.results.records import DataSummary
+from auditor.results.records import DataSummary, Evidence
 from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
     attack_kinds,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from auditor.data.request import is_file
 from auditor.data.source import outlined_table
-from auditor.data.table import Table
+from auditor.data.table import Table, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
 from auditor.results.files import located

@@ -20,7 +20,7 @@ from auditor import registry
 from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, engine_of
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread

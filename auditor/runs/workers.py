@@ -19,10 +19,9 @@ from contextlib import closing, contextmanager, suppress
 from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
-from auditor.base.errors import AuditorError, WorkersLost
-from auditor.process.containment import copying, leave, withhold_uncaught
+from auditor.base import AuditorError, WorkersLost
+from auditor.process.containment import SIGNALS, copying, leave, withhold_uncaught
 from auditor.process.environment import may_fork
-from auditor.process.interrupt import SIGNALS
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,11 +16,19 @@ from types import MappingProxyType
 import yaml
 
 from auditor import registry
-from auditor.base.errors import AuditorError, DataError, ScenarioError, did_you_mean
-from auditor.base.text import counted, listed, quoted, visible
+from auditor.base import (
+    AuditorError,
+    DataError,
+    ScenarioError,
+    counted,
+    did_you_mean,
+    listed,
+    quoted,
+    visible,
+)
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description
-from auditor.data.request import is_file
+from auditor.data.table import is_file
 from auditor.process.environment import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar

@@ -12,9 +12,8 @@ from auditor.results import metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.problems import Form
 from auditor.scenario.read import Document
-from auditor.scenario.read_data import DataForm
+from auditor.scenario.read_data import KNOWLEDGE, DataForm
 from auditor.scenario.read_expectations import MEASURES, Utility
-from auditor.scenario.read_knowledge import KNOWLEDGE
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
 
 JSON = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, WithJsonSchema, model_validator
 
-from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
 from auditor.registry.parameters import FieldError, Whole, shown
 from auditor.scenario.problems import Form, FormError, Problems, plain

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from auditor import registry
-from auditor.adversary.coalitions import Coalitions
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.attack import Coalitions
+from auditor.adversary.view import Knowledge
 from auditor.base.types import Coalition
-from auditor.data.request import DataUse
+from auditor.data.table import DataUse
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places

@@ -16,7 +16,7 @@ from pydantic import (
     WithJsonSchema as Schema,
 )
 
-from auditor.base.errors import Problem, ScenarioError, did_you_mean
+from auditor.base import Problem, ScenarioError, did_you_mean
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import Found, Path, explain, format_path, kind_of, sentence, shown
 

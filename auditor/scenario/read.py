@@ -14,10 +14,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema as Schema
 
 from auditor import registry
-from auditor.base.errors import AuditorError, Problem, ScenarioError, did_you_mean, shortened
-from auditor.base.text import clean, listed, seconds
+from auditor.base import (
+    AuditorError,
+    Problem,
+    ScenarioError,
+    clean,
+    did_you_mean,
+    listed,
+    seconds,
+    shortened,
+)
 from auditor.data.formats import file_kinds
-from auditor.data.request import DataUse
+from auditor.data.table import DataUse
 from auditor.process.environment import shipped_scenarios
 from auditor.registry.parameters import (
     FieldError,
@@ -32,14 +40,13 @@ from auditor.results.files import located
 from auditor.results.metrics import WORKS
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, plain
-from auditor.scenario.read_data import read_data
+from auditor.scenario.read_data import parse_knowledge, read_data
 from auditor.scenario.read_expectations import (
     Audited,
     parse_utility,
     read_expectations,
     read_measures,
 )
-from auditor.scenario.read_knowledge import parse_knowledge
 from auditor.scenario.read_plugins import (
     EVERY,
     every_attack,

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from auditor import registry
-from auditor.adversary.knowledge import KINDS, Knowledge
-from auditor.base.errors import did_you_mean
+from auditor.adversary.view import KINDS, Knowledge
+from auditor.base import did_you_mean
 from auditor.registry.parameters import FieldError, Path, Whole, parse_path, shown
 from auditor.results import metrics
-from auditor.results.evidence import FITTED
 from auditor.results.metrics import HIGHEST, LOWEST
+from auditor.results.records import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, UtilityUse
 from auditor.scenario.problems import Form, Problems, read_entry, split
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 from auditor.scenario.read_plugins import id_of, parse_coalitions
 
 REMEDIES = {

@@ -8,10 +8,16 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, field_validator
 
 from auditor import registry
-from auditor.adversary.attack import Attack, CategoricalAttack, RowAttack
-from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
-from auditor.adversary.knowledge import Knowledge
-from auditor.base.errors import NotApplicable, PluginError, PluginFailed
+from auditor.adversary.attack import (
+    MOST_COALITIONS,
+    NAMED,
+    Attack,
+    CategoricalAttack,
+    Coalitions,
+    RowAttack,
+)
+from auditor.adversary.view import Knowledge
+from auditor.base import NotApplicable, PluginError, PluginFailed
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels

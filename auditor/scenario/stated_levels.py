@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.base.types import Array
-from auditor.data.request import DataUse
-from auditor.data.table import Bounds, spans
+from auditor.data.table import Bounds, DataUse, spans
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems

@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from auditor.base.errors import AuditorError, Problem, ScenarioError
+from auditor.base import AuditorError, Problem, ScenarioError
 from auditor.registry.parameters import (
     MAX_DEPTH,
     Path,

@@ -28,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError, scipy
 from auditor.base.types import Array
-from auditor.numerics.autoregression import Autoregression
-from auditor.process.deferred import scipy
+from auditor.numerics.linear_algebra import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
     ORIGINAL,
@@ -45,7 +44,7 @@ from auditor.schemes.base.additive import (
     serial_law,
     upward_plan,
 )
-from auditor.schemes.base.noise_shapes import NoiseShape
+from auditor.schemes.base.noise_density import NoiseShape
 from auditor.schemes.base.scheme import TableMoments
 
 

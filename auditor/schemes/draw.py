@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.base.types import Array, Codes, Microdata
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table

@@ -27,30 +27,27 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base import AuditorError, did_you_mean
 from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
 from auditor.schemes.generalisation.classes import (
     Ground,
-    blank,
-    by_coalition,
-    compose,
-    from_columns,
-    sufficient,
-    to_columns,
-)
-from auditor.schemes.generalisation.partition import (
     Partition,
     Rules,
     Rung,
+    blank,
     bounds,
+    by_coalition,
+    compose,
+    from_columns,
     full_domain,
     merged,
     mondrian,
+    sufficient,
+    to_columns,
 )
 
 

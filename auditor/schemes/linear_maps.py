@@ -22,11 +22,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor import registry
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError, scipy
 from auditor.base.types import Array
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng, stream
-from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root

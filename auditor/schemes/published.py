@@ -24,12 +24,10 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
-from auditor.base.errors import AuditorError, AuditorWarning, PluginError
-from auditor.base.text import counted, quoted
+from auditor.base import AuditorError, AuditorWarning, PluginError, counted, quoted, scipy
 from auditor.base.types import Array, Codes, Indices
-from auditor.data.alignment import misaligned
+from auditor.data.alignment import common_part, misaligned, remembered
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
-from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
     Copy,
@@ -41,17 +39,15 @@ from auditor.data.copies import (
     with_sets,
 )
 from auditor.data.formats.parts import header, notes_of
-from auditor.data.request import DataUse
-from auditor.data.table import Audited, ShownColumn, Table
+from auditor.data.table import Audited, DataUse, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.registry.parameters import explain, sentence
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.noise_density import check_covariance, matrix_of_file
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
-from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
 from auditor.schemes.base.scheme import (
     Key,
     MadeCopies,

@@ -33,11 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import (

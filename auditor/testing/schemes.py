@@ -11,11 +11,10 @@ import numpy as np
 
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.audit.law_tests.numeric import in_memory_tests
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError, scipy
 from auditor.base.types import Array
 from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
 from auditor.process.environment import one_thread
 from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance, whitened
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -23,8 +22,17 @@ from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import MatrixLaw
-from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
-from auditor.testing.releases import answers, as_numbers, levels_of, people
+from auditor.testing.releases import (
+    LEVEL,
+    READS_ONLY,
+    SEED,
+    Contract,
+    answers,
+    as_numbers,
+    digest,
+    levels_of,
+    people,
+)
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, in about 100 tests at ``LEVEL``.

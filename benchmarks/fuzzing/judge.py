@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from auditor.base.errors import LONGEST_LINE, MOST_LINES
+from auditor.base import LONGEST_LINE, MOST_LINES
 from auditor.cli import main
 from auditor_reports.chart import inflated
 

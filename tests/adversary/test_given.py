@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.attack import Affine
-from auditor.adversary.coalitions import Coalitions
-from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
-from auditor.adversary.view import ExactMoments, Records, SampleMoments, UnpairedRecords, View
-from auditor.base.errors import NotApplicable
+from auditor.adversary.attack import Affine, Coalitions
+from auditor.adversary.view import (
+    Estimated,
+    ExactMoments,
+    KnownRecords,
+    Perfect,
+    Records,
+    SampleMoments,
+    UnpairedRecords,
+    View,
+)
+from auditor.base import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.moments import Moments
 from auditor_attacks.llse import llse_weights

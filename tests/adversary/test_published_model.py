@@ -6,9 +6,9 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.published import LinearModel, check_knowledge, least_squares, with_model
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from auditor.data.microdata import as_table
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor
-from auditor.adversary.knowledge import PublishedRules, Tree
 from auditor.adversary.published import (
     PublishedTable,
     check_knowledge,
@@ -17,10 +16,11 @@ from auditor.adversary.published import (
     maximum_entropy,
     published_prior,
 )
-from auditor.base.errors import DataError
+from auditor.adversary.view import PublishedRules, Tree
+from auditor.base import DataError
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 ABC = (Attribute("a", (0, 1)), Attribute("b", ("x", "y", "z")), Attribute("c", (0, 1)))

@@ -6,12 +6,12 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import norm
 
 import auditor
-from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, check_knowledge, grown, stated
-from auditor.base.errors import DataError
+from auditor.adversary.view import Leaf, Split
+from auditor.base import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.moments import Moments
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 NONE = Moments(0, np.empty(0), np.empty((0, 0)))

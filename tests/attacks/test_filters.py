@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor.audit.attempts import linear
-from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
 from auditor_attacks.pca_filter import VarianceShare, components_kept
 from auditor_attacks.svd_filter import worth_keeping

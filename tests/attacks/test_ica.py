@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.base.errors import NotApplicable
-from auditor.data.sources.components import DRAW
+from auditor.base import NotApplicable
+from auditor.data.sources.gaussian import DRAW
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
@@ -94,7 +94,7 @@ def test_leaks_between_components_deviate_as_written_out():
 
 def unmatched(X, count, seed):
     from auditor.audit.numeric.moment_pass import draws_of
-    from auditor.scenario.read_knowledge import parse_knowledge
+    from auditor.scenario.read_data import parse_knowledge
 
     knows = parse_knowledge({"unmatched-records": count})
     return X[next(iter(draws_of([knows], len(X), seed, 1).values())).rows, 0]

@@ -8,7 +8,7 @@ from scipy.special import gamma
 from scipy.stats import multivariate_normal, norm
 
 import auditor
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable
 from auditor.numerics.linear_algebra import haar
 from auditor.schemes.linear_maps import cosine_transform
 from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood

@@ -10,10 +10,9 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor import registry
 from auditor.adversary.attack import AffineStack
-from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published import ModelledMoments
-from auditor.adversary.view import SampleMoments, View
-from auditor.base.errors import NotApplicable
+from auditor.adversary.view import Estimated, PublishedModel, SampleMoments, View
+from auditor.base import NotApplicable
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root

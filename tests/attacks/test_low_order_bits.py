@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.numerics.last_digits import MANY, Generator, grid_of_digits, ratio, spacing
+from auditor.numerics.statistics import MANY, Generator, grid_of_digits, ratio, spacing
 
 
 def sum_of(y, x, generator, grid=0.0):

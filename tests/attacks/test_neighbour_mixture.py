@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.audit.attempts import over_rows
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable
 from auditor_attacks.neighbour_mixture import (
     FOLDS,
     WINDOWS,

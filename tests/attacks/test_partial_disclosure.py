@@ -9,10 +9,10 @@ from auditor.adversary.attack import Affine, check_affine
 from auditor.audit.numeric.estimate import in_blocks
 from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.base.errors import AuditorError, PluginError
+from auditor.base import AuditorError, PluginError
 from auditor.data.microdata import as_table
 from auditor.runs.perturb import table_moments
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 from auditor_attacks.partial_disclosure import given as given_known
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import CategoricalView
-from auditor.adversary.knowledge import Estimated, UniformPrior
-from auditor.adversary.view import Prior, SampleCounts
-from auditor.audit.categorical.posterior_measures import (
+from auditor.adversary.view import Estimated, Prior, SampleCounts, UniformPrior
+from auditor.audit.categorical.release import (
     Frame,
     breaches,
     expected,
@@ -17,7 +16,7 @@ from auditor.audit.categorical.posterior_measures import (
     largest_retention_for_growth,
     worst_growth,
 )
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, Posterior, prior_by_likelihood, prior_of_chances
 

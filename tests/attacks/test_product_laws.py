@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.adversary.knowledge import Perfect
 from auditor.adversary.single_copy import Histogram
-from auditor.adversary.view import ExactMoments, View
+from auditor.adversary.view import ExactMoments, Perfect, View
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Product

@@ -8,11 +8,10 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import multivariate_normal
 
 import auditor
-from auditor.adversary.knowledge import KnownAttributes
-from auditor.adversary.view import ExactMoments, View
+from auditor.adversary.view import ExactMoments, KnownAttributes, View
 from auditor.audit.measures import record_disclosure
 from auditor.audit.measures.record_disclosure import Naming
-from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor_attacks.record_linkage import Comparison, RecordLinkage

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.data.sources.series import MarkovChain
 from auditor.schemes.replacement.law import UniformLaw
 from auditor_attacks.posterior import Bayes

@@ -11,7 +11,7 @@ from auditor.audit.attempts import linear, opened
 from auditor.audit.measures.entropy import entropy_power, least_errors
 from auditor.audit.numeric.moment_pass import Originals
 from auditor.data.source import RecordLaw
-from auditor.data.sources.components import SHAPES, Intervals
+from auditor.data.sources.gaussian import SHAPES, Intervals
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.schemes.base.noise_density import NoiseDensity

@@ -7,8 +7,7 @@ from scipy import stats
 
 import auditor
 from auditor.audit.categorical.error_bars import simulated
-from auditor.audit.categorical.posterior_measures import Frame, Sums, measured
-from auditor.audit.categorical.release import distinct
+from auditor.audit.categorical.release import Frame, Sums, distinct, measured
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
 from auditor_reports.reading import Reading

@@ -10,10 +10,10 @@ from scipy.special import chdtrc
 
 import auditor
 from auditor import registry
-from auditor.audit.categorical.first_pass import test_of_chances as of_pairs
+from auditor.audit.categorical.posterior_pass import test_of_chances as of_pairs
 from auditor.audit.law_tests.categorical import FEWEST_EXPECTED, Pairs, Transition, of_original
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.results.evidence import Evidence, ReleaseEvidence
+from auditor.results.records import Evidence, ReleaseEvidence
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.law import UniformLaw

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.law_tests.digits import last_digits_test
+from auditor.audit.law_tests.numeric import last_digits_test
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_reports.markdown import Markdown
 from tests.audited import audited_files

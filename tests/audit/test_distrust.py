@@ -6,7 +6,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.adversary.attack import Affine, AffineStack, LinearAttack, Reconstruction, RowAttack
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry import register
 from auditor.schemes.corner_wave import CornerWave
 from auditor_attacks.llse import JointLLSE

@@ -15,7 +15,7 @@ from auditor.audit.measures.empirical_guarantee import (
     lower_bound,
     upper_bound,
 )
-from auditor.base.errors import AuditorError, ScenarioError
+from auditor.base import AuditorError, ScenarioError
 from auditor.data.table import Recorded
 from auditor.registry import _plugins, get, register
 from auditor.scenario.read import read_scenario

@@ -8,9 +8,8 @@ import pytest
 
 import auditor
 from auditor.audit.attempts import opened, over_rows
-from auditor.audit.numeric.error_bars import from_groups, from_redraws, reaches
-from auditor.audit.numeric.limits import REDRAWS
-from auditor.audit.numeric.redraws import redrawn_moments
+from auditor.audit.numeric.error_bars import from_groups, from_redraws, reaches, redrawn_moments
+from auditor.audit.numeric.error_tally import REDRAWS
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.measurements import Measurements, spread_over_replicates

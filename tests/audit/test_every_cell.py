@@ -7,7 +7,7 @@ import pytest
 import auditor
 from auditor.audit.measures.every_cell import by_group, unbiased_errors
 
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 K = np.array([[1.0, 0.6], [0.6, 2.0]])
 
 

@@ -13,13 +13,19 @@ from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import predictions
 from auditor.audit.insider.gain import RUN, correlations, judged
 from auditor.expectations.no_collusion_gain import NoCollusionGain
-from auditor.results.evidence import Evidence, InsiderGain, NoiseGain, Pooling, ReleaseEvidence
-from auditor.results.records import Measurement
+from auditor.results.records import (
+    Evidence,
+    InsiderGain,
+    Measurement,
+    NoiseGain,
+    Pooling,
+    ReleaseEvidence,
+)
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
 from tests.audited import audited_files
 
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 QUICK = {"codes for values", "rows moved by one", "half of the records in each copy"}
 

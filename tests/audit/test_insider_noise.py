@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from auditor.audit.insider_noise.coincidences import coincidences
-from auditor.audit.insider_noise.finding import line_squares
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
+from auditor.audit.measures.every_cell import line_squares
 from tests.audited import audited_files
 
 RNG = np.random.default_rng

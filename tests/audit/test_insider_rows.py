@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.audit.categorical.posterior_measures import Frame, error_without_copies
+from auditor.audit.categorical.release import Frame, error_without_copies
 from auditor.audit.measures.privacy import errors_alone
 from tests.tiers import each_once
 

@@ -11,8 +11,13 @@ from scipy.special import ndtri
 import auditor
 from auditor import registry
 from auditor.audit.law_tests.battery import Scores, battery, chaos_exponent
-from auditor.audit.law_tests.chosen_rows import Rows, rows_of
-from auditor.audit.law_tests.scores import increment_scores, increments, release_scores
+from auditor.audit.law_tests.scores import (
+    Rows,
+    increment_scores,
+    increments,
+    release_scores,
+    rows_of,
+)
 from auditor.audit.numeric.linear_errors import Maps, closed_form
 from auditor.data.sources.series import autoregression
 from auditor.registry import _plugins, register

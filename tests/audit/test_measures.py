@@ -7,8 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.knowledge import KnownSample
-from auditor.adversary.view import UnpairedRecords
+from auditor.adversary.view import KnownSample, UnpairedRecords
 from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
 from auditor.audit.measures.record_disclosure import WholeRecords
@@ -21,7 +20,7 @@ from auditor.audit.numeric.error_tally import (
 )
 from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.data.microdata import as_table
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -8,7 +8,7 @@ import auditor
 from auditor.audit.categorical.other_rows import elsewhere
 
 RNG = np.random.default_rng
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 SHARES = (0.5, 0.3, 0.15, 0.05)
 
 

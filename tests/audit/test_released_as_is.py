@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.base.records import CellContext
+from auditor.audit.base.request import CellContext
 from auditor.audit.measures.released_as_is import kept, shown_records
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
@@ -70,7 +70,7 @@ def published(folder, X, Y):
     return result, verdicts(Reading(result))[0]
 
 
-@pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+@pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 @pytest.mark.parametrize(
     "rows", ["one in a hundred", pytest.param("every fifth", marks=pytest.mark.slow)]
 )

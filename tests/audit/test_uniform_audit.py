@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.schemes.replacement.law import UniformLaw
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.utility import cross_validate, folds_of, model, statistics_kept
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.expectations.ranking import judge_differences
 from auditor.scenario.model import UtilityUse
 

@@ -12,12 +12,11 @@ from hypothesis.extra.numpy import arrays
 
 import auditor
 from auditor.adversary.attack import Inferred
-from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import release_copies
+from auditor.audit.base.request import CellContext, release_copies
 from auditor.audit.base.session import CELLS, PER_DEVIATION, bins
 from auditor.audit.measures.record_disclosure import Inferences, inference_records
 from auditor.audit.workload import tries, workload
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
 from auditor.runs.plan import outline

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError, DataError
+from auditor.base import AuditorError, DataError
 from auditor.data.alignment import misaligned
 from auditor.data.describe import other_name
 from tests.loading import load_table, load_target

@@ -13,7 +13,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.released_as_is import guessed
-from auditor.base.errors import AuditorWarning
+from auditor.base import AuditorWarning
 from auditor.data.columns.checks import missing_codes
 from auditor.data.load import file_notes
 from auditor.schemes.base.guarantees import Filled, Guarantees

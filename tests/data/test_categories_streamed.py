@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from large_tables import FORMS, load, write
 
-from auditor.base.errors import DataError
-from auditor.data import file_rows as streamed
+from auditor.base import DataError
+from auditor.data.columns import scan as streamed
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, Categories
 from auditor.data.formats import parts as pieces
 from auditor.numerics.blocks import row_blocks

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from auditor.base.errors import DataError, ScenarioError
-from auditor.data.columns.dates import days_of, in_days
+from auditor.base import DataError, ScenarioError
+from auditor.data.columns.checks import days_of, in_days
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import read_copy
 from auditor.data.formats.parts import header

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import DataError
-from auditor.data import file_rows as streamed
+from auditor.base import DataError
+from auditor.data.columns import scan as streamed
 from auditor.data.formats import parts as pieces
 from tests.loading import load_table
 from tests.programs import python

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from tests.loading import load_table
 
 CANARY = "CANARY-4711"

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from auditor.data.sources import gaussian
-from auditor.data.sources.components import SHAPES, Components, Intervals
+from auditor.data.sources.gaussian import SHAPES, Components, Intervals
 from auditor.testing import check_source
 from tests.loading import load_table
 

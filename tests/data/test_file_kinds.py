@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.base.errors import AuditorWarning, DataError
+from auditor.base import AuditorWarning, DataError
 from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.formats.text_files import Marks, as_numbers, marks_of

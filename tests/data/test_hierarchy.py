@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.data.columns.categorical_table import hierarchy_of
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario

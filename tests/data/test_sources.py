@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from auditor.data.columns.kinds import column_of
 from auditor.data.describe import describe, describe_frames
 from tests.loading import load_table

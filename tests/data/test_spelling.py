@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
 from auditor.runs.copy_files.write import write_copies

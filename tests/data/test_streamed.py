@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
-from auditor.base.errors import DataError
-from auditor.data import file_rows as streamed
+from auditor.base import DataError
+from auditor.data.columns import scan as streamed
 from auditor.data.formats import parts as pieces
 from auditor.numerics.blocks import row_blocks
 from tests.tiers import each_once

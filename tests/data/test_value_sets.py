@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.data.copies import middles
 
 RNG = np.random.default_rng(2**40 + 16)

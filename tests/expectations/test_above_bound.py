@@ -7,7 +7,7 @@ import auditor
 from auditor.expectations.theory import AboveBound
 from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Step
 from auditor.registry import lent
-from auditor.results.evidence import Evidence, ReleaseEvidence
+from auditor.results.records import Evidence, ReleaseEvidence
 from tests.audited import record
 
 ROWS = 5000  # √(2/n) is 2 %

@@ -5,8 +5,8 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.base.errors import ScenarioError
-from auditor.results.evidence import Evidence
+from auditor.base import ScenarioError
+from auditor.results.records import Evidence
 from tests import audited
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditor import registry
-from auditor.results.evidence import Evidence
+from auditor.results.records import Evidence
 from tests.audited import record
 
 

@@ -11,7 +11,7 @@ import auditor
 from auditor import registry
 from auditor.expectations.base import IMPLICIT_LEVEL
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
+from auditor.results.records import Evidence, LawTest, ReleaseEvidence
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.scheme import Key

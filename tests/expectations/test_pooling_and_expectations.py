@@ -15,7 +15,7 @@ from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.expectations.ranking import GrowthRate, Ranking
 from auditor.expectations.theory import MatchesTheory, Theorem3, agreement, theorem_3
 from auditor.numerics.statistics import holm, share_tests
-from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
+from auditor.results.records import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import MaxForMin, OneNeighbour, draw_from
 from tests.audited import record

@@ -8,7 +8,6 @@ import scipy.stats
 from hypothesis import given, settings, strategies as st
 from scipy.linalg import toeplitz
 
-from auditor.numerics.autoregression import Autoregression, yule_walker
 from auditor.numerics.blocks import (
     BLOCK_VALUES,
     MOST_BLOCKS,
@@ -17,7 +16,7 @@ from auditor.numerics.blocks import (
     row_blocks,
     stripes,
 )
-from auditor.numerics.linear_algebra import projection_error_range
+from auditor.numerics.linear_algebra import Autoregression, projection_error_range, yule_walker
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import share_tests, standard_ranks
 from auditor.numerics.truncated_normal import cut_normal, inside

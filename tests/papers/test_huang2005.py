@@ -9,11 +9,14 @@ import pytest
 import auditor
 from auditor.adversary.single_copy import Histogram, estimated_covariance
 from auditor.audit.attempts import linear
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry import get
 from auditor.runs import result_parts
-from auditor.schemes.base.noise_density import NoiseDensity
-from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
+from auditor.schemes.base.noise_density import (
+    NoiseDensity,
+    correlation_dissimilarity,
+    dissimilar_spectrum,
+)
 from auditor.schemes.base.scheme import table_moments
 from auditor_attacks._channel import Combined, Overlap, Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode

@@ -15,7 +15,7 @@ from auditor.adversary.attack import (
 )
 from auditor.data.source import Source
 from auditor.expectations.base import Expectation, Judgement
-from auditor.results.renderer import Renderer
+from auditor.results.comparison import Renderer
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.replacement.base import FreshCopies
 from auditor.schemes.uniform import Uniform

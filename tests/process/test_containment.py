@@ -21,7 +21,7 @@ import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.measures.record_disclosure import check_inferred
-from auditor.base.errors import (
+from auditor.base import (
     AuditorError,
     AuditorWarning,
     NotApplicable,
@@ -30,8 +30,7 @@ from auditor.base.errors import (
     WorkersLost,
 )
 from auditor.cli import main
-from auditor.process.containment import WITHHELD, contained, known
-from auditor.process.interrupt import CtrlC, own_interrupt
+from auditor.process.containment import WITHHELD, CtrlC, contained, known, own_interrupt
 from auditor.results.measurements import Measurements
 from auditor.runs import tables
 from tests.plugin_packages import install

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 import auditor
 from auditor import registry
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult, Partial
 from auditor_reports.data_files import Csv, cell

@@ -14,7 +14,7 @@ import report_cases
 from jsonschema import ValidationError
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.cli import main
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult, Partial

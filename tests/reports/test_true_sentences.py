@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor import registry
 from auditor.expectations.metric import Limits, judge_bounds
-from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.metrics import causes
+from auditor.results.records import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor_reports import sentences as say
 from auditor_reports.details import noise, shown_columns
 from auditor_reports.figures import Figure

@@ -12,12 +12,11 @@ from hypothesis import given, strategies as st
 
 import auditor
 from auditor.audit.base.request import ReleaseAudit
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.results import measurements, model
-from auditor.results.evidence import CodecError, codec
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement
+from auditor.results.records import CodecError, Measurement, codec
 from auditor.runs.tasks import carry_out, plan
 from auditor.scenario.read import read_scenario
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry.parameters import parse_path
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION

@@ -6,8 +6,8 @@ from large_tables import SMALLER
 from auditor.audit.attempts import linear, opened
 from auditor.audit.categorical import error_bars
 from auditor.audit.law_tests import categorical as law_tests
-from auditor.audit.numeric import redraws as numeric_redraws
-from auditor.data import file_rows as streamed
+from auditor.audit.numeric import error_bars as numeric_redraws
+from auditor.data.columns import scan as streamed
 from auditor.numerics import blocks
 from auditor.runs import tables
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import auditor
 from auditor import AuditorError
-from auditor.process.interrupt import Interrupted
+from auditor.process.containment import Interrupted
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice, Measurement

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.runs.advice import checks
+from auditor.runs.advice import advise
+from auditor.runs.advice.advise import Check, checked_place, shuffled_note
 from auditor.runs.advice.audits import Asked
-from auditor.runs.advice.checks import Check, checked_place, shuffled_note
 
 LEVELS = tuple(0.1 * 1.1**place for place in range(120))
 CANDIDATE = SimpleNamespace(
@@ -38,7 +38,7 @@ def audits(monkeypatch):
         return share(self.attacks, LEVELS[place], 0.9 if "rows" in self.data else 1.0)
 
     monkeypatch.setattr(Check, "left", left)
-    monkeypatch.setattr(checks, "shares_left", lambda asked, result: result)
+    monkeypatch.setattr(advise, "shares_left", lambda asked, result: result)
     return tried
 
 
@@ -48,7 +48,7 @@ def test_the_first_place_that_leaves_the_target_is_found_in_few_audits(audits, s
     found = check.first(start, share(["serial-filter"], LEVELS[start]))
     assert share(["serial-filter"], LEVELS[found]) >= 0.5
     assert share(["serial-filter"], LEVELS[max(0, found - 2)]) < 0.5
-    assert len(audits) <= checks.MOST_TRIES
+    assert len(audits) <= advise.MOST_TRIES
 
 
 def test_rows_that_leave_less_than_the_sample_get_more_noise(audits):

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 
 import auditor
 from auditor import AuditorError, read_release
-from auditor.base.errors import AuditorWarning
+from auditor.base import AuditorWarning
 from auditor.data.microdata import as_table
 from auditor.runs.copy_files.append import append_copies
 from auditor.runs.copy_files.write import write_copies

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import auditor
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.plan import plan_lines, seconds_of, within_budget
 from auditor.scenario.read import read_scenario

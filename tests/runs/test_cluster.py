@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError
-from auditor.data import file_rows as streamed
+from auditor.base import AuditorError
+from auditor.data.columns import scan as streamed
 from auditor.runs import tables, workers
 from auditor.runs.workers import Crew
 from tests.programs import PATIENCE, wait_for

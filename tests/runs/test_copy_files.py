@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError, AuditorWarning
-from auditor.data import file_rows as streamed
+from auditor.base import AuditorError, AuditorWarning
+from auditor.data.columns import scan as streamed
 from auditor.data.formats.text_files import _exact_floats
 from auditor.runs.copy_files.write import write_copies
 from tests.tiers import each_once

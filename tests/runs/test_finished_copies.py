@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import auditor
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.cli import cli
-from auditor.data import file_rows as streamed
+from auditor.data.columns import scan as streamed
 from auditor.runs.copy_files.request import Treatment
 from auditor.runs.copy_files.write import write_copies
 from tests.tiers import each_once

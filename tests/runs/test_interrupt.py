@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import auditor
-from auditor.process import interrupt
+from auditor.process import containment
 from auditor.results.model import AuditResult
 from auditor.runs import tasks
 from auditor.runs.finished_tasks import FOLDER
@@ -246,10 +246,11 @@ def test_workers_end_when_the_program_is_killed(folder, started, moment):
 
 SECOND = """
 import hashlib, sys
-from auditor.process import interrupt
-with interrupt.interruptible():
+from auditor.process import containment
+
+with containment.interruptible():
     try:
-        with interrupt.shielded():  # whenever the first comes, it meets the program in compiled code
+        with containment.shielded():  # whenever the first comes, it meets the program in compiled code
             print("ready", flush=True)
             hashlib.pbkdf2_hmac("sha256", b"x", b"y", 2 * 10**8)
     finally:
@@ -263,7 +264,7 @@ def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(started):
     os.killpg(program.pid, signal.SIGINT)
     assert program.stderr.readline() == "\n"
     assert "Ctrl-C again stops at once" in program.stderr.readline()
-    time.sleep(2 * interrupt.ONE_PRESS)
+    time.sleep(2 * containment.ONE_PRESS)
     os.killpg(program.pid, signal.SIGINT)
     out, err = said(program)
     assert program.returncode == 130

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.cli import cli
 from auditor.data.formats import parts
 from auditor.runs.copy_files.write import write_copies

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.data.formats import release_folder
 from auditor.runs.copy_files.append import append_copies
 from auditor.runs.copy_files.read import read_release

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import auditor
-from auditor.base.errors import WorkersLost
+from auditor.base import WorkersLost
 from auditor.runs import finished_tasks as finished, tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
 from benchmarks import kills

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.runs.copy_files.append import append_copies
 from auditor.runs.copy_files.request import Treatment
 from auditor.runs.copy_files.write import write_copies

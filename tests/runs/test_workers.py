@@ -79,14 +79,16 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can
 
 WORKERS = """
 import os, signal, sys
-from auditor.process import environment, interrupt
+from auditor.process import containment
+from auditor.process import environment
+
 from auditor.runs.workers import Crew
 
 def told(_):
     return os.getppid(), signal.getsignal(signal.SIGINT) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 environment.begin_program()
-with interrupt.interruptible(), Crew(2) as crew:
+with containment.interruptible(), Crew(2) as crew:
     for leader, deaf, ends in crew.in_order(told, range(4)):
         print(leader == os.getpid(), deaf, ends)
 """

@@ -4,7 +4,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.scenario.read import EVERY, read_scenario
 from auditor.scenario.yaml_document import scalar
 

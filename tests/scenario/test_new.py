@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from auditor.base.errors import DataError
+from auditor.base import DataError
 from auditor.data.columns import checks
 from auditor.data.describe import describe_frames
 from auditor.scenario.draft import beside, draft, select, template, template_names, text

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import auditor
-from auditor.base.errors import AuditorError, ScenarioError
+from auditor.base import AuditorError, ScenarioError
 from auditor.process.environment import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
-from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_data import parse_knowledge
 from auditor.scenario.yaml_document import scalar
 
 BASE = {

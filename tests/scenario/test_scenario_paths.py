@@ -5,7 +5,7 @@ import copy
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.registry.parameters import MAX_DEPTH, format_path, parse_path, set_at
 
 paths = st.lists(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError, ScenarioError
+from auditor.base import AuditorError, ScenarioError
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import read_scenario, rebuild
 

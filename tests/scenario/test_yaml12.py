@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from auditor.base.errors import AuditorError, ScenarioError
+from auditor.base import AuditorError, ScenarioError
 from auditor.scenario.yaml_document import MAX_BYTES, Document, load, load_file, scalar
 
 

@@ -10,9 +10,14 @@ from auditor import registry
 from auditor.data.microdata import as_table
 from auditor.numerics.linear_algebra import haar
 from auditor.runs.perturb import perturb
-from auditor.schemes.base.noise_density import DISTRIBUTIONS, LATTICE, NoiseDensity, excess_kurtosis
+from auditor.schemes.base.noise_density import (
+    DISTRIBUTIONS,
+    LATTICE,
+    NoiseDensity,
+    check_covariance,
+    excess_kurtosis,
+)
 from auditor.schemes.base.noise_law import KroneckerNoise, _excess, increment_density, makes_useless
-from auditor.schemes.base.noise_shapes import check_covariance
 from auditor.schemes.base.scheme import Key, table_moments
 
 

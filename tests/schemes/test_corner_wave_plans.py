@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from auditor.base.errors import PluginError
+from auditor.base import PluginError
 from auditor.schemes.base.additive import (
     ORIGINAL,
     Step,

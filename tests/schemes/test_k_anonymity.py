@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import earth_mover, promises
-from auditor.schemes.generalisation.partition import Rules, mondrian
+from auditor.schemes.generalisation.classes import Rules, earth_mover, mondrian, promises
 
 HOSPITAL_4_ANONYMOUS = pd.DataFrame({  # machanavajjhala2007, Figure 2
     "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130**"] * 4,

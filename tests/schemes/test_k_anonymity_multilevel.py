@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 import auditor
-from auditor.audit.law_tests.chosen_rows import rows_of
 from auditor.audit.law_tests.numeric import row_tests
+from auditor.audit.law_tests.scores import rows_of
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.divisible_noise import LAPLACE, Laplace, LaplaceMultilevel, laplace_increment
 

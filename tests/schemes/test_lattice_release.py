@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError, ScenarioError
+from auditor.base import AuditorError, ScenarioError
 from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.scenario.read import read_scenario

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_complete_copy_of_a_table_that_left_records_out_is_told_the_cause(fold
 
 
 ROWS = 300
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.base.errors import AuditorWarning
+from auditor.base import AuditorWarning
 
 LABELS = list("abcd")
 PRAM = np.array(

@@ -8,11 +8,11 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 
 ROWS = 120
 SECRET = "K4N4RY"
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 
 
 @pytest.fixture

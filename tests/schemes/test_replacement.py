@@ -9,7 +9,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.audit.categorical.error_bars import simulated
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.base import sent_through

@@ -10,7 +10,7 @@ from enumeration import enumerate_process, enumerate_requests
 from scipy.stats import chi2
 
 import auditor
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import ReleaseKey
 from auditor.runs.arguments import make_plugin

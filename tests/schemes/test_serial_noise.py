@@ -5,15 +5,15 @@ import pytest
 from scipy.linalg import toeplitz
 
 import auditor
-from auditor.base.errors import ScenarioError
+from auditor.base import ScenarioError
 from auditor.data.sources.series import autoregression
 from auditor.numerics import blocks
-from auditor.numerics.autoregression import Autoregression
+from auditor.numerics.linear_algebra import Autoregression
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless
 from auditor.schemes.corner_wave import CornerWave
 from auditor.testing import check_scheme
-from auditor.testing.contract import ContractError
+from auditor.testing.releases import ContractError
 
 N = 400
 """Attributes of noise that is independent between them: as many draws of one series."""

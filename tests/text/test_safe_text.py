@@ -2,7 +2,7 @@ import json
 import sys
 import unicodedata
 
-from auditor.base.text import _JOINERS, _STEERING, _UNSEEN, clean, escaped
+from auditor.base import _JOINERS, _STEERING, _UNSEEN, clean, escaped
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 

@@ -7,20 +7,53 @@ from dataclasses import replace
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
-from auditor.adversary.knowledge import Knowledge
-from auditor.audit.attempts.known_alone import known_alone_records
+from auditor.adversary.published import TreeMoments
+from auditor.adversary.view import Knowledge
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import Counters, row_errors
-from auditor.audit.base.records import ALL, CellContext, Cells, distribution_records, error_records
-from auditor.audit.base.request import Attempt
+from auditor.audit.base.request import (
+    ALL,
+    Attempt,
+    CellContext,
+    Cells,
+    distribution_records,
+    error_records,
+)
 from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
 from auditor.audit.measures.entropy import attack_bound_records
-from auditor.audit.measures.privacy import tally_records, wanted_tally
+from auditor.audit.measures.privacy import (
+    errors_alone,
+    errors_in_leaves,
+    number_records,
+    tally_records,
+    wanted_tally,
+)
 from auditor.audit.numeric.error_bars import Errors
-from auditor.base.errors import NotApplicable, PluginError
-from auditor.results.evidence import PairedCell, PairedGain
+from auditor.base import NotApplicable, PluginError
+from auditor.numerics.blocks import row_blocks
 from auditor.results.measurements import Measurements
+from auditor.results.records import Measurement, PairedCell, PairedGain
+
+# -- Errors from known attributes without any copy -------------------------------------------------
+
+
+def known_alone_records(
+    opened: Opened, context: CellContext, knowledge: Knowledge
+) -> list[Measurement]:
+    """Figures of an adversary who holds no copy."""
+    view, table = opened.gathered.view(knowledge), opened.release.table
+    known = view.known_columns.tolist()
+    errors = errors_alone(opened.release.moments.covariance, known)
+    if isinstance(view.given, TreeMoments):
+        blocks = row_blocks(table.rows, table.width)
+        X = np.concatenate([table.read(a, b) for a, b in blocks])
+        tree = view.given.tree
+        errors = errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), known)
+    return list(number_records(context, knowledge, errors))
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 def attack_outcome(

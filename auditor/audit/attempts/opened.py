@@ -8,20 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.base.request import with_singles
-from auditor.audit.numeric.error_bars import least_noise
-from auditor.audit.numeric.limits import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
+from auditor.audit.numeric.error_bars import least_noise, seed_of
+from auditor.audit.numeric.error_tally import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
-from auditor.audit.numeric.redraws import seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
-from auditor.base.errors import PluginError
+from auditor.base import PluginError
 from auditor.base.types import Block, Blocks, Coalition, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
-from auditor.results.evidence import ROW_REDRAWS
-from auditor.results.records import FEWEST_REPLICATES, ErrorBar
+from auditor.results.records import FEWEST_REPLICATES, ROW_REDRAWS, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme

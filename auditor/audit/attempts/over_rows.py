@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction, RowAttack
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import Knowledge
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import Cells
+from auditor.audit.base.request import Cells
 from auditor.audit.measures.record_disclosure import (
     Inferences,
     Naming,
@@ -28,16 +28,14 @@ from auditor.audit.numeric.error_bars import (
     from_groups,
     from_redraws,
     rounded_off,
+    seed_of,
     with_total,
 )
-from auditor.audit.numeric.error_tally import Tally, size_quantile
-from auditor.audit.numeric.limits import HELD_DRAWS, RUNS
+from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quantile
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, most_neighbours, tally_rows
-from auditor.audit.numeric.redraws import seed_of
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Block, Blocks, Coalition, Indices
-from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 

@@ -10,14 +10,14 @@ from functools import cached_property
 import numpy as np
 
 from auditor.audit.base.request import ReleaseRequest, already_out, make_scheme
-from auditor.audit.numeric import limits
+from auditor.audit.numeric import error_tally
 from auditor.audit.numeric.moment_pass import NumberBlock
-from auditor.base.errors import PluginError
+from auditor.base import PluginError
 from auditor.base.types import Array, Block
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
-from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import row_blocks
+from auditor.numerics.linear_algebra import Autoregression
 from auditor.process.containment import known
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.additive import whitened
@@ -74,7 +74,7 @@ class Release:
     def groups_apart(self, pooling: bool) -> bool:
         """``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
         law = self.law if self.transformed is None else self.transformed.law
-        return limits.groups_apart(law, pooling)
+        return error_tally.groups_apart(law, pooling)
 
     @cached_property
     def _bounds(self) -> list[tuple[int, int]]:
@@ -88,7 +88,7 @@ class Release:
             return
         n, N = self.table.rows, self.table.width
         size = n * self.scheme.blank(1, N).nbytes * self.copies
-        keep = not self.table.streamed and size <= limits.KEEP_BYTES
+        keep = not self.table.streamed and size <= error_tally.KEEP_BYTES
         memory = self._memory(n if keep else self._bounds[0][1])
         drawing, self.seconds = self.drawing(), 0.0
         for index, (a, b) in enumerate(self._bounds):

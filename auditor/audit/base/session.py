@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
-from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Attempt, ReleaseAudit, Tell
+from auditor.adversary.view import Knowledge
+from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, Tell
 from auditor.base.types import Array, Coalition, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement, Picture
+from auditor.results.records import Distribution, Measurement, Picture, ReleaseEvidence
 from auditor.scenario.model import AttackUse, Scenario
 
 CELLS, PER_DEVIATION = 24, 4

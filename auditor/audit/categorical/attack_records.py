@@ -20,15 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.adversary.attack import Inference
-from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
-from auditor.audit.base.records import ALL, Bar, CellContext
+from auditor.adversary.view import Estimated, KnownRecords, Perfect
+from auditor.audit.base.request import ALL, Bar, CellContext
 from auditor.audit.categorical.error_bars import Bars, jackknifed, redrawn_bars
-from auditor.audit.categorical.posterior_measures import (
-    Expected,
-    Sums,
-    error_without_copies,
-    worst_growth,
-)
 from auditor.audit.categorical.posterior_pass import (
     Attacker,
     Fitted,
@@ -37,7 +31,14 @@ from auditor.audit.categorical.posterior_pass import (
     shares_of,
     unknown_shares,
 )
-from auditor.audit.categorical.release import UniformRelease, distinct
+from auditor.audit.categorical.release import (
+    Expected,
+    Sums,
+    UniformRelease,
+    distinct,
+    error_without_copies,
+    worst_growth,
+)
 from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Codes
 from auditor.process.containment import contained

@@ -17,19 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.records import CellContext
+from auditor.adversary.view import Knowledge, Perfect
+from auditor.audit.base.request import CellContext
 from auditor.audit.categorical.attack_records import cell_records, closed_bars, gain_record
 from auditor.audit.categorical.error_bars import jackknifed
-from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, measured
 from auditor.audit.categorical.posterior_pass import Found, group_of
-from auditor.base.errors import NotApplicable
+from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
+from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Blocks, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 

@@ -15,16 +15,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, KnownRecords
-from auditor.audit.base.records import Bar
-from auditor.audit.categorical.posterior_measures import Sums
+from auditor.adversary.view import Estimated, KnownRecords
+from auditor.audit.base.request import Bar
 from auditor.audit.categorical.posterior_pass import Attacker, Fit, Fitted, MeasureJob, given_rows
-from auditor.audit.categorical.release import CodeBlock
+from auditor.audit.categorical.release import CodeBlock, Sums
 from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.base.types import Array, Coalition, Codes
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
-from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import ROW_REDRAWS
 from auditor.schemes.replacement.base import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 

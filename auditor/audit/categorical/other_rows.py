@@ -27,18 +27,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.knowledge import Perfect
+from auditor.adversary.view import Perfect
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import joint_codes, mean
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.fitted import fitted_records, halves_of
-from auditor.audit.measures.diagnosis import unused_figures
+from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.copies import characters
 from auditor.data.table import ShownColumn, Table
-from auditor.results.evidence import FITTED
-from auditor.results.records import KEPT, Measurement
+from auditor.results.records import FITTED, KEPT, Measurement
 from auditor.schemes.published import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200

@@ -29,21 +29,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import Bar
-from auditor.audit.categorical.first_pass import Counted
-from auditor.audit.categorical.posterior_measures import (
+from auditor.audit.base.request import Bar
+from auditor.audit.categorical.posterior_pass import Counted
+from auditor.audit.categorical.release import (
+    UniformRelease,
     growth_bound,
     largest_retention_for_breach,
     largest_retention_for_growth,
 )
-from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original
 from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import split
-from auditor.results.evidence import Pooling
-from auditor.results.records import Measurement
+from auditor.results.records import Measurement, Pooling
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step

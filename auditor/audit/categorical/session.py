@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import Knowledge
 from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Outcome, Session
-from auditor.audit.categorical import first_pass
+from auditor.audit.categorical import posterior_pass
 from auditor.audit.categorical.attack_records import attack_records
 from auditor.audit.categorical.other_rows import file_records
 from auditor.audit.categorical.posterior_pass import (
@@ -22,10 +22,9 @@ from auditor.audit.categorical.posterior_pass import (
 )
 from auditor.audit.categorical.release import UniformRelease, context_of
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable
 from auditor.base.types import Coalition
-from auditor.results.evidence import ReleaseEvidence
-from auditor.results.records import Measurement
+from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 
 
@@ -37,7 +36,7 @@ class CategoricalSession(Session):
     def __init__(self, release: UniformRelease, pooling: bool) -> None:
         self.release, self.pooling = release, pooling
         self.scenario, self.context = release.scenario, release.context
-        self.coalitions, self.counted = release.coalitions, first_pass.count(release)
+        self.coalitions, self.counted = release.coalitions, posterior_pass.count(release)
         self._fitted: dict[tuple[str, str], list[Fitted]] = {}
 
     def release_records(self) -> list[Measurement]:
@@ -86,8 +85,8 @@ class CategoricalSession(Session):
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
-        evidence.law.extend(first_pass.law_tests(self.release, self.counted))
-        evidence.facts.update(first_pass.facts(self.release, self.counted))
+        evidence.law.extend(posterior_pass.law_tests(self.release, self.counted))
+        evidence.facts.update(posterior_pass.facts(self.release, self.counted))
         if self.pooling:
             evidence.pooling.update(pooling_evidence(self.release))
 

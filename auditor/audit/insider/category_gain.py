@@ -28,11 +28,11 @@ import numpy as np
 
 from auditor.audit.insider.gain import judged, widest
 from auditor.audit.insider.learner import WEAK, dealt, grower
-from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS
+from auditor.audit.numeric.error_tally import FEWEST_TREE_ROWS, TREE_FITS
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
-from auditor.results.evidence import InsiderGain
+from auditor.results.records import InsiderGain
 
 MOST_SHOWN, MOST_PAIRED, MOST_COMBINED = 16, 6, 3
 """Most copies that are shown, that are compared two by two, and that are added up."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import CellContext, Cells, error_records
+from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, dealt, fit, least_squares
@@ -33,12 +33,11 @@ from auditor.audit.measures.closeness import (
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
-from auditor.data.common_records import MOST_CELLS
+from auditor.data.alignment import MOST_CELLS
 from auditor.data.copies import FEWEST_EACH
 from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
-from auditor.results.evidence import FITTED
-from auditor.results.records import Measurement
+from auditor.results.records import FITTED, Measurement
 
 
 def fitted_records(

@@ -33,10 +33,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.audit.insider_noise.finding import Finding, line_squares
+from auditor.audit.measures.every_cell import Finding, line_squares
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks
-from auditor.process.deferred import scipy
 
 NAME = "coincidences"
 MOST_CELLS = 2**20

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.insider_noise.finding import Finding, copies_in_words, line_squares
+from auditor.audit.measures.every_cell import Finding, copies_in_words, line_squares
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks, standardised
-from auditor.process.deferred import scipy
 
 NAME = "known-generator"
 DRAWS = 24

@@ -27,9 +27,9 @@ from functools import cache, partial
 import numpy as np
 
 from auditor.audit.insider.learner import least_squares
-from auditor.audit.insider_noise.finding import Finding, copies_in_words
+from auditor.audit.measures.every_cell import Finding, copies_in_words
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
-from auditor.process.deferred import scipy
 
 NAME = "noise-density"
 JUDGED, TRIED = 4_000, 800

@@ -40,11 +40,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
-from auditor.process.deferred import scipy
-from auditor.results.evidence import LawTest
+from auditor.results.records import LawTest
 
 MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 """Columns for correlations, for distances between rows, and for functions and predictions. More are

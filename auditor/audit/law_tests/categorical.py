@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
+from auditor.base import scipy
 from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
-from auditor.process.deferred import scipy
-from auditor.results.evidence import LawTest
+from auditor.results.records import LawTest
 from auditor.schemes.replacement.law import UniformLaw, step
 
 Integers = NDArray[np.integer[Any]]

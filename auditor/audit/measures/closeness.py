@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.records import UNBOUNDED, Cells
+from auditor.audit.base.request import UNBOUNDED, Cells
 from auditor.audit.numeric.error_bars import Figure, redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.base.types import Array, Indices

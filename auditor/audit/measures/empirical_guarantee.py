@@ -24,13 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release
-from auditor.base.errors import AuditorError
+from auditor.audit.base.request import CellContext
+from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Coalition, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.scenario.read_expectations import Guarantee

@@ -29,20 +29,18 @@ from functools import lru_cache
 import numpy as np
 
 from auditor.adversary.attack import LinearAttack, check_real
-from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.records import ALL, CellContext, Cells
+from auditor.adversary.view import Knowledge
+from auditor.audit.base.request import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
-from auditor.base.errors import NotApplicable, PluginError
+from auditor.base import NotApplicable, PluginError, scipy
 from auditor.base.types import Array, Coalition
-from auditor.data.request import DataUse
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
-from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw

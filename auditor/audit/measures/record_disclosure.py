@@ -44,12 +44,11 @@ from auditor.adversary.attack import (
     checked,
     probabilities,
 )
-from auditor.audit.base.records import CellContext
-from auditor.base.errors import PluginError
+from auditor.audit.base.request import CellContext
+from auditor.base import PluginError, scipy
 from auditor.base.types import Array, Blocks, Coalition, Flags, Indices
 from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 

@@ -30,15 +30,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import CellContext
-from auditor.base.errors import AuditorError
+from auditor.audit.base.request import CellContext
+from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Block, Flags, Indices
-from auditor.data.common_records import remembered
+from auditor.data.alignment import remembered
 from auditor.data.load import load_target
-from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.table import Table, is_file
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import scipy
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse

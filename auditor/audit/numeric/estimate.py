@@ -16,14 +16,13 @@ from auditor.adversary.attack import (
     RowAttack,
     check_affine,
 )
-from auditor.adversary.knowledge import Knowledge
-from auditor.adversary.view import View
+from auditor.adversary.view import Knowledge, View
 from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable
 from auditor.base.types import Array, Coalition
 from auditor.data.table import Table
 from auditor.numerics.blocks import readable, row_blocks

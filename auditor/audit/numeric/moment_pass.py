@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
 from auditor.adversary.published import check_knowledge
-from auditor.adversary.view import Records
-from auditor.audit.numeric.limits import FOLDS, KEPT_APART
+from auditor.adversary.view import Estimated, Knowledge, KnownRecords, KnownSample, Records
+from auditor.audit.numeric.error_tally import FOLDS, KEPT_APART
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import Job, moment_groups, readable, row_blocks, row_groups, walk

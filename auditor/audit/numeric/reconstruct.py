@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
-from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.limits import CHUNK_VALUES
+from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
 from auditor.audit.numeric.linear_errors import Maps, crossed
-from auditor.base.errors import PluginError
+from auditor.base import PluginError
 from auditor.base.types import Array, Block, Blocks, Coalition
 from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw

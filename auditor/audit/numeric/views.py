@@ -27,15 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from auditor.adversary.knowledge import (
-    Estimated,
-    Knowledge,
-    KnownAttributes,
-    KnownSample,
-    Perfect,
-    PublishedModel,
-    UnmatchedRecords,
-)
 from auditor.adversary.published import (
     LinearModel,
     ModelledMoments,
@@ -47,9 +38,16 @@ from auditor.adversary.published import (
 )
 from auditor.adversary.view import (
     NOTHING,
+    Estimated,
     ExactMoments,
     Given,
+    Knowledge,
+    KnownAttributes,
+    KnownSample,
+    Perfect,
+    PublishedModel,
     SampleMoments,
+    UnmatchedRecords,
     UnpairedRecords,
     View,
 )

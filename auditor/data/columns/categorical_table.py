@@ -17,12 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base import DataError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Codes, Indices
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
-from auditor.process.deferred import pd
 from auditor.registry.parameters import is_number, is_whole
 
 MOST_VALUES = 10_000

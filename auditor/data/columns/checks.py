@@ -1,22 +1,26 @@
-"""Checks that columns can be audited.
+"""Checks of columns, dates as days, and identifiers of records.
 
 Messages name columns and rows, never a value.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, quoted
-from auditor.base.types import Array, Flags
-from auditor.process.deferred import pd
+from auditor.base import DataError, counted, nearest, pd, quoted
+from auditor.base.types import Array, Flags, Indices
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
@@ -268,3 +272,292 @@ def refuse_columns(
         shown.append(f"and so with {counted(len(every) - MOST_PROBLEMS, 'other column')}")
     if every:
         raise DataError("; ".join([*shown, remedy] if remedy else shown))
+
+
+# -- Convert dates to days since 1 January 1970 (UTC, with fractions) and back ---------------------
+
+
+SECONDS = 86_400
+SINCE = "days since 1970-01-01"
+_ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+_READABLE = tuple(
+    float(np.datetime64(each, "s").astype(np.int64))
+    for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59")
+)
+"""Seconds since 1970 of the first and the last date with a year of four digits."""
+_TRIED = datetime(2003, 12, 31)
+"""Test day for formats: its parts are all different."""
+READABLE = ("numbers", "text", "dates", "categories")
+"""Kinds of columns that may hold days: numbers, text, or typed dates."""
+
+
+def days_of(column: Series, form: str | None = None) -> Series:
+    """Dates as days, shape (n,); NaN if unreadable or missing.
+
+    Numbers are days already. ``form``: format of text, like ``%d/%m/%Y``; by default ISO 8601.
+
+    Examples
+    --------
+    >>> days_of(pd.Series(["1970-01-02", "1970-01-03T12:00", None])).tolist()
+    [1.0, 2.5, nan]
+    """
+    if kind_of(column) == "numbers":
+        return column
+    # not `now`, `today` or a month's name
+    if kind_of(column) in ("text", "categories"):
+        column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
+    times = pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce")
+    days: Series = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    return days
+
+
+def plain_days(column: Series) -> Series | None:
+    """Days of a column of dates, typed or full ISO 8601; else None.
+
+    Examples
+    --------
+    >>> plain_days(pd.Series(["1970-01-02", None])).tolist()
+    [1.0, nan]
+    >>> plain_days(pd.Series(["31.12.2020"])), plain_days(pd.Series(["2020"])), plain_days(pd.Series([18]))
+    (None, None, None)
+    """
+    there = column.dropna()
+    if kind_of(column) not in ("text", "dates") or there.empty:
+        return None
+    if kind_of(column) == "text" and not there.astype(str).str.fullmatch(_ISO).all():
+        return None
+    days = days_of(column)
+    return None if (days.isna() & column.notna()).any() else days
+
+
+def as_dates(days: Array, whole: bool) -> Series:
+    """Days as dates, rounded to the day or second, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        A date is before the year 1 or after 9999.
+    """
+    unit = SECONDS if whole else 1
+    seconds = np.rint(days * SECONDS / unit) * unit
+    if ((seconds < _READABLE[0]) | (seconds > _READABLE[1])).any():
+        raise ValueError("a date before the year 1 or after 9999")
+    return pd.Series(seconds.astype(np.int64).astype("datetime64[s]"))
+
+
+def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFrame:
+    """Frame with columns of dates as days; format None is ISO 8601.
+
+    Raises
+    ------
+    DataError
+        A column is unknown, or a cell is no date of its format.
+    """
+    return (
+        frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()})
+        if dates
+        else frame
+    )
+
+
+def _column(frame: pd.DataFrame, name: str, form: str | None) -> Series:
+    if name not in frame:
+        raise DataError(
+            f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}",
+            ("dates",),
+        )
+    column = frame[name]
+    if kind_of(column) not in READABLE:
+        raise DataError(
+            f"column {quoted(name)} holds {kind_of(column)}, not dates", ("dates", name)
+        )
+    days = days_of(column, form)
+    unread = (days.isna() & column.notna()).to_numpy()
+    if unread.any():
+        where = cells_where(unread, "cell")
+        what = "of the format " + quoted(form) if form else "by ISO 8601 (year-month-day)"
+        raise DataError(
+            f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name)
+        )
+    return days
+
+
+def parse_dates(value: Any) -> dict[str, str | None]:
+    """Read ``data.dates``: a column, columns, or a mapping to formats.
+
+    A null format is ISO 8601.
+
+    Raises
+    ------
+    ValueError
+        With the expected form.
+    """
+    names = by_column(value, "the format of their dates, as '%d/%m/%Y'")
+    for name, form in names.items():
+        if form is not None and not _tells_the_day(form):
+            raise ValueError(
+                f"needs a format for {name!r} that has year, month and day, as '%d/%m/%Y'"
+            )
+    return names
+
+
+def _tells_the_day(form: Any) -> bool:
+    try:
+        return (
+            isinstance(form, str)
+            and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
+        )
+    except ValueError:
+        return False
+
+
+# -- Identifiers of records, to join copies to the original; never shown ---------------------------
+
+
+WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
+"""A whole number of any length: sign, and digits without leading zeros."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordKeys:
+    """One distinct key for each record.
+
+    Attributes
+    ----------
+    name
+        The column's.
+    cells : ndarray of shape (n,)
+        Text.
+    """
+
+    name: str
+    cells: NDArray[np.object_] = field(repr=False)
+
+    @cached_property
+    def whole(self) -> NDArray[np.object_] | None:
+        """Canonical whole numbers, (n,); None if some are none, or repeat."""
+        found = [WHOLE.fullmatch(cell) for cell in self.cells]
+        spelt = [match[1].replace("+", "") + match[2] for match in found if match]
+        return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
+
+    @property
+    def in_order(self) -> Indices:
+        """Each key's rank, shape (n,), as numbers if possible, else as text."""
+        numbers = None if self.whole is None else [int(cell) for cell in self.whole]
+        return (
+            np.asarray(
+                pd.Series(self.cells if numbers is None else numbers, dtype=object)
+                .rank()
+                .to_numpy(),
+                dtype=np.intp,
+            )
+            - 1
+        )
+
+    def some(self, rows: NDArray[Any]) -> RecordKeys:
+        """Keys of some records."""
+        return RecordKeys(self.name, self.cells[rows])
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over name and keys."""
+        return hashlib.sha256(
+            repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")
+        ).hexdigest()
+
+    def places_in(self, original: RecordKeys) -> Indices:
+        """Each record's place in the original, shape (n,); −1 if absent."""
+        mine, theirs = self.whole, original.whole
+        if mine is None or theirs is None:
+            mine, theirs = self.cells, original.cells
+        return np.asarray(
+            pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=np.intp
+        )
+
+
+def record_keys(name: str, column: Series) -> RecordKeys:
+    """A column's values as keys.
+
+    Raises
+    ------
+    DataError
+        Keys are blank, repeat, or are neither whole numbers nor text.
+    """
+    texts = _objects([_text(cell) for cell in column.tolist()])
+    every = "every record needs a key of its own"
+    repeats = pd.Series(texts).duplicated().to_numpy()
+    for wrong, has, noun, why in (
+        (texts == "", "has", "blank cell", every),
+        (pd.isna(texts), "has", "cell", "neither whole numbers nor text, which keys must be"),
+        (repeats, "repeats: it has", "record", f"with the key of an earlier one; {every}"),
+    ):
+        if wrong.any():
+            found = cells_where(wrong, noun)
+            raise DataError(f"key column {quoted(name)} {has} {found}: {why}", ("key",))
+    return RecordKeys(name, texts)
+
+
+def _text(cell: Any) -> str | None:
+    if isinstance(cell, str):
+        return cell.strip()
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return ""
+    if isinstance(cell, Integral) and not isinstance(cell, bool):
+        return str(int(cell))
+    if not isinstance(cell, (float, Decimal)):
+        return None
+    if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
+        return ""
+    return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else None
+
+
+def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found
+
+
+def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
+    """Records sorted by one column, renumbered; stable.
+
+    Text is sorted by characters (2026-11-22 by time).
+
+    Raises
+    ------
+    DataError
+        Values are missing, or without a common order.
+    """
+    missing = int(frame[order].isna().sum())
+    if missing:
+        raise DataError(
+            f"{counted(missing, 'record')} miss column {quoted(order)}, and have no place in the order",
+            ("order",),
+        )
+    try:
+        return frame.sort_values(order, kind="stable", ignore_index=True)
+    except TypeError:
+        raise DataError(
+            f"column {quoted(order)} holds values of several kinds, which have no order", ("order",)
+        ) from None
+
+
+def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
+    """Lag-1 rank correlation of a column, and its number of pairs.
+
+    ``runs`` are consecutive numbers; a pair is two present values within a run.
+
+    Examples
+    --------
+    >>> follows_the_one_before([pd.Series([1.0, 2.0, 4.0, 3.0, 9.0, 11.0])])
+    (0.7, 5)
+    """
+    ranks = pd.concat(runs, ignore_index=True).rank()
+    # no neighbours across runs
+    ends = np.cumsum([len(run) for run in runs])[:-1] - 1
+    now, after = ranks.to_numpy()[:-1], ranks.to_numpy()[1:]
+    pairs = ~(np.isnan(now) | np.isnan(after))
+    pairs[ends[ends >= 0]] = False
+    now, after = now[pairs], after[pairs]
+    if len(now) < 3 or np.ptp(now) == 0 or np.ptp(after) == 0:
+        return 0.0, int(pairs.sum())
+    return round(float(np.corrcoef(now, after)[0, 1]), 12), int(pairs.sum())

@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from auditor.base import pd
 from auditor.base.types import Array
 from auditor.data.columns.checks import (
     FEWEST_STEPS,
@@ -28,11 +29,10 @@ from auditor.data.columns.checks import (
     LEAST_VARIANCE,
     Series,
     column_floats,
+    days_of,
     kind_of,
 )
-from auditor.data.columns.dates import days_of
 from auditor.data.columns.scan import Grid
-from auditor.process.deferred import pd
 
 FORMATS = (
     None,

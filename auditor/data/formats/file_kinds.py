@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from zipfile import ZipFile
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, nearest, quoted
-from auditor.process.deferred import pa, pd
+from auditor.base import DataError, counted, nearest, pa, pd, quoted
 from auditor.results.files import reading_of
 
 T = TypeVar("T")

@@ -21,8 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, listed, quoted
+from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
 from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
@@ -44,7 +43,6 @@ from auditor.data.formats.text_files import (
     start_of,
     text_frame,
 )
-from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
 
 CSV_BYTES = 2**22

@@ -21,10 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import without_formula
+from auditor.base import AuditorError, pa, pd, pq, without_formula
 from auditor.data.formats.parts import pieces_of, whole_frame
-from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
 MANIFEST = "release.json"

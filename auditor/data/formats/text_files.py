@@ -22,11 +22,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from auditor.base.errors import DataError
-from auditor.base.text import counted, quoted, with_formula
+from auditor.base import DataError, counted, pa, pd, quoted, with_formula
 from auditor.data.columns.checks import Series
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
-from auditor.process.deferred import pa, pd
 from auditor.results.files import reading_of
 
 LOOKED_AT = 20_000

@@ -1,4 +1,4 @@
-"""Time series: laws for measuring attacks on neighbouring records.
+"""Time series with neighbouring records, and tables that are shipped.
 
 | source | record t | its law |
 | --- | --- | --- |
@@ -10,14 +10,17 @@ Both are stationary from the first record on.
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from auditor.base import pd, quoted, scipy
 from auditor.base.types import Array
-from auditor.data.source import Synthetic
-from auditor.process.deferred import pd, scipy
+from auditor.data.formats.parts import header, pieces_of, whole_frame
+from auditor.data.source import Outline, Source, Synthetic
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 10_000
@@ -98,3 +101,145 @@ class MarkovChain(Synthetic):
         steps = np.where(moves, rng.integers(1, s, n), 0)
         steps[:1] = rng.integers(0, s, 1)
         return pd.DataFrame({"state": np.cumsum(steps) % s + 1})
+
+
+# -- Real tables that ship with the program, and small tables in a scenario ------------------------
+
+
+FILES = resources.files("auditor.data").joinpath("files")
+
+
+class Shipped(Source):
+    """Base: the first records of a data file in the package."""
+
+    public = True
+    file: ClassVar[str]
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        with resources.as_file(FILES / self.file) as path:
+            return whole_frame(pieces_of(path), header(path), rows)
+
+
+COLUMNS = ("age", "salary", "property_tax", "mortgage_interest", "state_tax", "household_size")
+ROWS = 193_682
+
+
+@register
+class Cps(Shipped):
+    """US Current Population Survey 2012–2014: 193,682 household heads.
+
+    Real, CC0. Six attributes: ``age`` (years, 18 to 80, where 80 means 80 to 84), ``salary``,
+    ``property_tax``, ``mortgage_interest``, ``state_tax`` (dollars per year) and
+    ``household_size``. Its makers imputed some tax and mortgage fields. Age and salary correlate by
+    0.17; salary is right-skewed. Records keep the extract's order, so the first are no random
+    sample.
+    """
+
+    name = "cps"
+    file = "cps.parquet"
+    description = (
+        "Household heads aged 18–84 with a wage, US Current Population Survey, March supplements 2012–2014, "
+        "as distributed with the package taxcalc 6.8.0 (some tax and mortgage fields imputed there)"
+    )
+    licence = "CC0 1.0"
+
+    def outline(self, rows: int | None) -> Outline | None:
+        if rows is not None and rows < ROWS:
+            return None
+        with resources.as_file(FILES / "cps_moments.csv") as path:
+            mean, *covariance = np.loadtxt(path, delimiter=",")
+        return Outline(COLUMNS, ROWS, mean, np.array(covariance))
+
+
+LENGTHS = ("sepal_length", "sepal_width", "petal_length", "petal_width")
+
+
+@register
+class Iris(Source):
+    """Fisher's iris (1936): 150 flowers, four lengths in centimetres.
+
+    Real; sorted by species, 50 each. The class ``species`` is text and excluded by default.
+    """
+
+    name = "iris"
+    public = True
+    reference = "R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7 (1936)"
+    description = "Iris plants, R. A. Fisher 1936, as distributed with scikit-learn"
+    licence = "CC BY 4.0 (UCI Machine Learning Repository); BSD 3-Clause (scikit-learn)"
+    labels = ("species",)
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        # takes a second
+        from sklearn.datasets import load_iris
+
+        bunch = load_iris()
+        frame = pd.DataFrame(bunch.data, columns=list(LENGTHS))
+        frame["species"] = [str(bunch.target_names[code]) for code in bunch.target]
+        return frame if rows is None else frame.head(rows)
+
+
+@register
+class Wisconsin(Shipped):
+    """Original Wisconsin breast cancer data (W. H. Wolberg, 1992).
+
+    Real, CC BY 4.0: 699 records, nine scores 1 to 10. 16 values of ``bare_nuclei`` are missing: use
+    ``missing: drop`` or ``missing: mean``, or other columns. The class ``diagnosis`` (458 benign,
+    241 malignant) is text and excluded by default.
+    """
+
+    name = "wisconsin"
+    file = "wisconsin_original.csv"
+    description = (
+        "Wisconsin breast cancer data (original), W. H. Wolberg, University of Wisconsin Hospitals, 1992; "
+        "UCI Machine Learning Repository"
+    )
+    licence = "CC BY 4.0"
+    labels = ("diagnosis",)
+
+
+MOST_CELLS = 10_000
+"""Larger tables belong in a file: a scenario is read by people, and copied into every result."""
+
+
+@register
+class Inline(Source):
+    """A small table in the scenario: ``values: {age: [9, 11]}``.
+
+    At most 10,000 cells. Every report shows the values: not for private data.
+    """
+
+    name = "inline"
+    public = True
+    description = "Written in the scenario"
+    trial = MappingProxyType({"values": {"x": [1.0, None, 3.0]}})
+
+    class Parameters(PluginParameters):
+        """The table."""
+
+        holds_cells: ClassVar[bool] = True
+
+        values: dict[str, list[float | None]] = Field(
+            min_length=1,
+            description="Each attribute's values, one per record; null where one is missing.",
+        )
+
+        @field_validator("values")
+        @classmethod
+        def _rectangular(
+            cls, values: dict[str, list[float | None]]
+        ) -> dict[str, list[float | None]]:
+            first, length = next((name, len(cells)) for name, cells in values.items())
+            for name, cells in values.items():
+                if len(cells) != length:
+                    raise ValueError(
+                        f"{quoted(name)} has {len(cells)} values where {quoted(first)} has {length}"
+                    )
+            if len(values) * length > MOST_CELLS:
+                raise ValueError(
+                    f"at most {MOST_CELLS:,} cells; put a larger table in a .csv or .parquet file"
+                )
+            return values
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        frame = pd.DataFrame(self.parameters.values, dtype=np.float64)
+        return frame if rows is None else frame.head(rows)

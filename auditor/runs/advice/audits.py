@@ -10,14 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
-from auditor.process.interrupt import Interrupted
-from auditor.results.evidence import ROW_REDRAWS
+from auditor.process.containment import Interrupted
 from auditor.results.model import AuditResult
-from auditor.results.records import Exposed, Measurement, Tried, Verdict, cells, mean_theory, pooled
+from auditor.results.records import (
+    ROW_REDRAWS,
+    Exposed,
+    Measurement,
+    Tried,
+    Verdict,
+    cells,
+    mean_theory,
+    pooled,
+)
 from auditor.runs.advice.candidates import STEPS, Candidate, weakest, within
 from auditor.runs.advice.columns import MODEL, SURE
 from auditor.runs.check import check_data

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.base.types import Array
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from auditor.audit.measures.utility import is_class
-from auditor.base.errors import AuditorError
-from auditor.base.text import counted, quoted
+from auditor.base import AuditorError, counted, quoted
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, load_target, read_columns
-from auditor.data.request import DataUse, is_file
-from auditor.data.table import Bounds, Table
+from auditor.data.table import Bounds, DataUse, Table, is_file
 from auditor.numerics.random_streams import stream
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000

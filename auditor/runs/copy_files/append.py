@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import quoted
+from auditor.base import AuditorError, quoted
 from auditor.base.types import Array
 from auditor.data.alignment import misaligned
 from auditor.data.formats.release_folder import (

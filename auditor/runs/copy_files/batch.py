@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from auditor.base.errors import AuditorError, AuditorWarning
-from auditor.base.text import listed, quoted
+from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import write_release
 from auditor.data.load import file_notes, raw_columns
 from auditor.data.raw_columns import Kept, blank_cells, column_names
-from auditor.data.request import is_file
+from auditor.data.table import is_file
 from auditor.process.containment import plugin_errors
-from auditor.process.deferred import pd
 from auditor.results.table_register import earlier_release, key_name, register_release
 from auditor.runs.copy_files.draw import drawn_copies
 from auditor.runs.copy_files.request import Asked, Parts

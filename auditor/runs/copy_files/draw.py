@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from auditor.base.text import counted, listed, quoted
-from auditor.data.columns.dates import SINCE
+from auditor.base import counted, listed, pd, quoted
+from auditor.data.columns.checks import SINCE
 from auditor.data.raw_columns import Blanks, blank_cells
-from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.errors import AuditorError
-from auditor.data.columns.dates import SINCE
+from auditor.base import AuditorError, pd
+from auditor.data.columns.checks import SINCE
 from auditor.data.formats.release_folder import (
     MANIFEST,
     batches_of,
@@ -23,7 +23,6 @@ from auditor.data.formats.release_folder import (
 )
 from auditor.data.microdata import as_categories, as_table, prints_of
 from auditor.data.raw_columns import Kept, column_names
-from auditor.process.deferred import pd
 from auditor.results.table_register import key_name
 from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.batch import beside_kept

@@ -16,19 +16,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import nearest, quoted
+from auditor.base import AuditorError, nearest, pa, pd, quoted
 from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
-from auditor.data.columns.checks import check_plain
-from auditor.data.columns.dates import as_dates, plain_days
+from auditor.data.columns.checks import as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Stored, raw_frames, stored_kinds
-from auditor.data.request import DataUse, is_file
-from auditor.data.table import Table, recorded
+from auditor.data.table import DataUse, Table, is_file, recorded
 from auditor.numerics.random_streams import stream
-from auditor.process.deferred import pa, pd
 from auditor.schemes.base.scheme import Scheme, TableMoments
 
 Precision = Literal["double", "single"]

@@ -11,12 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from auditor.base.errors import AuditorError
+from auditor.base import AuditorError
 from auditor.data.formats.release_folder import MANIFEST, copies_in, read_manifest, taken
 from auditor.data.load import load_table
 from auditor.data.raw_columns import column_names
-from auditor.data.request import DataUse, is_file
-from auditor.data.table import Bounds
+from auditor.data.table import Bounds, DataUse, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version

@@ -30,22 +30,20 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from auditor.base.errors import AuditorError, PluginError
-from auditor.base.text import counted
+from auditor.base import AuditorError, PluginError, counted
 from auditor.base.types import Array
-from auditor.numerics.autoregression import Autoregression, yule_walker
 from auditor.numerics.blocks import block_rows, evenly
-from auditor.numerics.linear_algebra import correlation, is_diagonal
+from auditor.numerics.linear_algebra import Autoregression, correlation, is_diagonal, yule_walker
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters
-from auditor.schemes.base.noise_density import Distribution
-from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
-from auditor.schemes.base.noise_shapes import (
+from auditor.schemes.base.noise_density import (
     AlongTheData,
+    Distribution,
     NoiseShape,
     correlation_dissimilarity,
     noise_shape,
 )
+from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.base.scheme import MOST_LAGS, Key, Sampler, Scheme, TableMoments
 
 ORIGINAL = 0

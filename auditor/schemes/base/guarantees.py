@@ -27,10 +27,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
-from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import (
     BITS,

@@ -23,8 +23,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import nearest, quoted
+from auditor.base import AuditorError, nearest, quoted
 from auditor.base.types import Array
 from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.data.table import Recorded
@@ -43,9 +42,8 @@ from auditor.schemes.base.additive import (
     snap,
     upward_plan,
 )
-from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.noise_density import Distribution, ProductShape, product_shape
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.noise_shapes import ProductShape, product_shape
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 
 

@@ -19,13 +19,17 @@ from typing import ClassVar, Literal, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.errors import NotApplicable
+from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Coalition
-from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.combination import level_root
-from auditor.numerics.linear_algebra import EPS, in_own_units, symmetric_root, widely_scaled
+from auditor.numerics.linear_algebra import (
+    EPS,
+    Autoregression,
+    in_own_units,
+    symmetric_root,
+    widely_scaled,
+)
 from auditor.numerics.moments import Moments, attribute_index, neighbours, square
-from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 
 UNCORRELATED = 1e-9

@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError, PluginError, did_you_mean
+from auditor.base import AuditorError, PluginError, did_you_mean
 from auditor.base.types import Array, Block, Coalition
-from auditor.data.request import DataUse
-from auditor.data.table import Audited, Recorded, ShownColumn, Table, recorded, spans
+from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import Seed
 from auditor.registry import Plugin

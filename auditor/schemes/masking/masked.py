@@ -26,11 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.base.errors import AuditorError, did_you_mean
-from auditor.base.text import counted
+from auditor.base import AuditorError, counted, did_you_mean
 from auditor.base.types import Array, Indices
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register

@@ -25,12 +25,10 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field, field_validator
 
-from auditor.base.errors import AuditorError
-from auditor.base.text import counted, quoted
+from auditor.base import AuditorError, counted, quoted
 from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key

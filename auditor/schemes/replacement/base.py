@@ -38,8 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
-from auditor.base.errors import AuditorError, did_you_mean
-from auditor.base.text import counted, quoted
+from auditor.base import AuditorError, counted, did_you_mean, quoted
 from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import (
     BLOCK_WIDTH,
@@ -47,11 +46,10 @@ from auditor.data.columns.categorical_table import (
     CategoricalTable,
     code_type,
 )
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
-from auditor.results.evidence import Drawn
+from auditor.results.records import Drawn
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
 from auditor.schemes.replacement.law import UniformLaw, step

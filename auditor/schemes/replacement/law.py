@@ -40,8 +40,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array, Codes, Flags
-from auditor.process.deferred import scipy
 
 EXACTLY = 1e-12
 RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)

@@ -9,8 +9,8 @@ import numpy as np
 
 from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
 from auditor.audit.measures.released_as_is import HEAPED, most_shown
+from auditor.base import scipy
 from auditor.base.types import Array, Indices
-from auditor.process.deferred import scipy
 from auditor.registry import register
 
 

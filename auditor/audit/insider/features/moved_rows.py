@@ -20,9 +20,9 @@ from auditor.audit.insider.feature import (
     Shown,
     followers,
 )
+from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import BY_CHANCE, standard_ranks
-from auditor.process.deferred import scipy
 from auditor.registry import register
 
 REACH, RULES = 8, 3

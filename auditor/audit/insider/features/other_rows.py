@@ -18,10 +18,10 @@ from auditor.audit.insider.feature import (
     mean,
     mean_of_others,
 )
+from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.data.copies import characters, many_alike
 from auditor.numerics.statistics import BY_CHANCE
-from auditor.process.deferred import scipy
 from auditor.registry import register
 
 BESIDE = 1, 2, 4, 10
