@@ -1,7 +1,6 @@
 """Parts of reports: advice, bounds, guarantees, reading, comparison."""
 
 import json
-import random
 
 import pytest
 import report_cases
@@ -10,16 +9,17 @@ import auditor
 from auditor import registry
 from auditor.results.comparison import compare_results
 from auditor.results.model import SchemeSummary
-from auditor.results.records import ExpectationRecord, Remedy
+from auditor.results.records import ExpectationRecord, Remedy, pooled
 from auditor_reports.changes import _blocks, headline, parts
 from auditor_reports.data_files import Json
-from auditor_reports.figures import Figure, number, plus_minus
+from auditor_reports.figures import Z95, Figure, number, plus_minus
 from auditor_reports.headline import remedy_text
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
-from auditor_reports.reading import Reading, paired_gain
+from auditor_reports.reading import GAIN, Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdict, verdicts
+from tests.audited import record
 
 
 def of(value, half=None, coalition=(1,)):
@@ -36,18 +36,18 @@ def test_a_figure_is_written_to_the_precision_of_its_error_bar(value, half, text
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
 
 
-def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar():
-    noise = random.Random(5)
-    alone = {r: 1.0 + noise.gauss(0, 0.2) for r in range(1, 21)}
-    pooled_errors = {r: 0.5 * value for r, value in alone.items()}
-    gain = paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): pooled_errors, (1,): alone})
-    assert gain is not None
-    assert gain.value == pytest.approx(0.5)
-    # the pairs move together, and so the noise cancels
-    assert gain.half == pytest.approx(0.0, abs=1e-12)
-    assert (
-        paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): {1: 0.5}, (1,): {1: 1.0}}) is None
-    )
+def test_a_gain_over_replicates_is_that_of_the_results():
+    gain = {"metric": "collusion_gain", "coalition": (1, 2)}
+    gains = [record(0.5 + each / 100, 0.02, replicate=each, **gain) for each in range(1, 7)]
+    errors = [
+        record(value, 0.02, replicate=each, coalition=held)
+        for each in range(1, 7)
+        for held, value in (((1, 2), 0.5 + each / 10), ((1,), 1.0))
+    ]
+    reading = Reading(report_cases.audited([*gains, *errors]))
+    (found,) = [reading.figures(one, "collusion_gain") for one in reading.settings(GAIN)]
+    assert found[1, 2].value == pytest.approx(pooled(gains)[0])
+    assert found[1, 2].half == pytest.approx(Z95 * pooled(gains)[1])
 
 
 def test_verdicts_of_the_four_schemes(quickstart):
