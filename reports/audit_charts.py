@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
+from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from auditor.results.comparison import clean
 from auditor.results.records import Picture, grouped
@@ -173,29 +175,26 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         if len(rows.rows) >= ROWS:
             break
         setting = Setting(point, scheme, knowledge, attack)
-        shares = np.mean([one.shares for one in records], axis=0)
-        shares = shares[: max(np.flatnonzero(shares), default=0) + 1]
-        below, ends = np.cumsum(shares), np.array(edges[: len(shares) + 1])
+        shares = [fmean(each) for each in zip(*(one.shares for one in records), strict=True)]
+        while len(shares) > 1 and not shares[-1] > 0:
+            shares.pop()
         shown = reading.figures(setting, ERROR, name).get(held)
-        if exact := shown is not None and ceiling(shown) < EXACT:
-            ends = 0.0 * ends
+        exact = shown is not None and ceiling(shown) < EXACT
+        ends, below = [0.0 if exact else edge for edge in edges], [*accumulate(shares)]
         many = reading.rows_of(point) * len(records)
-        reach = Z95 * np.sqrt(np.clip(below * (1 - below), 0, None) / many) if many else 0 * below
-        bins = zip(
-            shares, below, np.maximum(0, below - reach), np.minimum(1, below + reach), strict=True
-        )
-        for place, (share, at, *band) in enumerate(bins):
+        for place, (part, at) in enumerate(zip(shares, below, strict=True)):
+            reach = Z95 * math.sqrt(max(0.0, at * (1 - at)) / many) if many else 0.0
             rows.add(
                 setting,
-                _share(float(at), held, *map(float, band)),
+                _share(at, held, max(0.0, at - reach), min(1.0, at + reach)),
                 name,
                 attribute=name,
                 title=clean(f"absolute error of {name} ({unit})"),
                 cell="–" if place else _quantiles(below, ends),
                 coalition=(braces(held), ""),
-                q=1.0 if exact else float(share),
-                x=float(ends[place]),
-                x2=float(ends[place + 1]),
+                q=1.0 if exact else part,
+                x=ends[place],
+                x2=ends[place + 1],
             )
     if not rows.rows:
         return None
@@ -225,13 +224,16 @@ def _aside(names: Sequence[str]) -> Part:
     return {"xOffset": field("s:N", scale={"domain": names})}
 
 
-def _quantiles(below: Any, ends: Any) -> str:
-    texts = (
-        f">{number(ends[-1])}"
-        if share > below[-1]
-        else rounded(np.interp(share, [0, *below], ends))
-        for share in (0.5, 0.9)
-    )
+def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
+    texts = []
+    for share in (0.5, 0.9):
+        place = bisect_left(below, share)
+        text = f">{number(ends[len(below)])}"
+        if place < len(below):
+            low, high = below[place - 1] if place else 0.0, below[place]
+            within = (share - low) / (high - low)
+            text = rounded(ends[place] + within * (ends[place + 1] - ends[place]))
+        texts.append(text)
     return " | ".join(texts)
 
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.comparison import Comparison, Renderer, clean, escaped
+from auditor.results.comparison import Comparison, Renderer, clean, counted, escaped
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Advice
@@ -33,7 +33,6 @@ from .document import (
     PAGE,
     TERMINAL,
     TEXT,
-    Adversary,
     Bars,
     Block,
     Checks,
@@ -41,7 +40,6 @@ from .document import (
     Document,
     Figure,
     First,
-    Graded,
     Items,
     Matrix,
     Paragraph,
@@ -51,11 +49,10 @@ from .document import (
     Terms,
     sentence,
 )
-from .figures import SCALE, clipped, counted, isolated, with_error
+from .figures import SCALE, clipped, isolated, with_error
 from .headline import exposures, headline, remedies, reproduces_a_figure
 from .matrix import (
     SHOWN_ELSEWHERE,
-    MatrixCell,
     MatrixRow,
     gathered,
     label,
@@ -84,7 +81,6 @@ from .sentences import (
     reproduce,
     rows_text,
     scenario_yaml,
-    share,
     terms,
 )
 from .verdict import Verdict, most_telling, verdicts
@@ -256,13 +252,15 @@ def _comparison(reading: Reading, *, brief: bool) -> Section:
     rows.sort(key=_strength(rows))
     found, kinds = marks(reading, rows), reading.result.attack_kinds
     names = {one.id: one.name for one in reading.result.plugins if one.kind == "attack"}
-    compared = [
-        Adversary(
-            row.attack,
-            row.knowledge,
-            kinds.get(names.get(row.attack, ""), ""),
-            [
-                _graded(reading, row, cell, found.get((row.knowledge, row.attack, cell.scheme), ""))
+    rows = [
+        row._replace(
+            kind=kinds.get(names.get(row.attack, ""), ""),
+            cells=[
+                cell._replace(
+                    mark=found.get((row.knowledge, row.attack, cell.scheme), ""),
+                    facts=facts(reading, row.knowledge, cell),
+                    assumed=assumptions(reading, row.attack, cell.scheme),
+                )
                 for cell in row.cells
             ],
         )
@@ -273,15 +271,13 @@ def _comparison(reading: Reading, *, brief: bool) -> Section:
     blocks = [
         Paragraph(lead, "lead"),
         Paragraph(hint, "hint", media=(PAGE,)),
-        Matrix(reading.schemes, compared),
-        *([] if brief else _notes(reading, rows, compared, marked=bool(found))),
+        Matrix(reading.schemes, rows),
+        *([] if brief else _notes(reading, rows, marked=bool(found))),
     ]
     return Section("comparison", "Attacks by strength", blocks if rows else [])
 
 
-def _notes(
-    reading: Reading, rows: Sequence[MatrixRow], compared: Sequence[Adversary], *, marked: bool
-) -> list[Block]:
+def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list[Block]:
     result, place = reading.result, reference_point(reading)
     given = ", ".join(unique(row.knowledge for row in rows if row.given))
     kinds, more = untried_kinds(result)
@@ -299,12 +295,11 @@ def _notes(
     lines = [f"{clipped(kind, 60)}: {isolated(', '.join(attacks))}" for kind, attacks in untried]
     details = []
     for place, scheme in enumerate(reading.schemes):
-        cells = [(row.cells[place], one) for row, one in zip(rows, compared, strict=True)]
-        held = [(bool(cell.given), cell.order, one) for cell, one in cells if cell.measured]
-        for *_, one in sorted(held, key=lambda each: each[:2])[:1]:
-            said = one.cells[place].facts[:FACTS]
+        held = [(row.cells[place], row.attack) for row in rows if row.cells[place].measured]
+        for cell, attack in sorted(held, key=lambda one: (bool(one[0].given), one[0].order))[:1]:
+            said = cell.facts[:FACTS]
             line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in said)
-            details.append(f"{one.attack} against {scheme}. {line}.")
+            details.append(f"{attack} against {scheme}. {line}.")
     return [
         *(Paragraph(note, "note") for note in notes),
         Section("untried", "Attacks that apply and were not tried", [Items(lines)]),
@@ -323,29 +318,6 @@ def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, f
         return min((at - low for at, low in left), default=math.inf), mean
 
     return order
-
-
-def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> Graded:
-    if not cell.measured:
-        gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
-        why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
-        return Graded(gap, why=why * (cell.status != "missing"))
-    right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
-    below = [
-        right if cell.worst else "",
-        f"single {with_error(cell.single)}" if cell.pooled else "",
-        f"{clipped(cell.exposed[0], 24)} {with_error(cell.exposed[1])}" if cell.exposed else "",
-    ]
-    return Graded(
-        "",
-        cell.severity,
-        with_error(cell.worst) if cell.worst else right,
-        [*filter(None, below)],
-        mark,
-        cell.order,
-        facts(reading, row.knowledge, cell),
-        assumptions(reading, row.attack, cell.scheme),
-    )
 
 
 # -- further sections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from auditor.results.comparison import Change, Comparison, clean
+from auditor.results.comparison import Change, Comparison, clean, counted
 from auditor.results.records import grouped
 
 from .document import (
@@ -21,7 +21,7 @@ from .document import (
     Table,
     Terms,
 )
-from .figures import Z95, counted, distinct_texts, isolated, listed, number, plus_minus
+from .figures import Z95, distinct_texts, isolated, listed, number, plus_minus
 from .sentences import Definition
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.records import Measurement
 
-from .document import MARKDOWN, PAGE, TERMINAL, Block, Fact, Paragraph, Row, Table
+from .document import MARKDOWN, PAGE, TERMINAL, Block, Paragraph, Row, Table
 from .figures import (
     Z95,
     Figure,
@@ -19,11 +19,11 @@ from .figures import (
     number,
     percent,
     rounded,
+    share,
     with_error,
 )
-from .matrix import Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
+from .matrix import Fact, Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
 from .reading import EVERYTHING, Reading, Setting, ceiling, lowest, unique
-from .sentences import share
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""

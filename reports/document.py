@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from .chart import Chart
-from .figures import Severity, clipped, percent
+from .figures import clipped, percent, share
 from .headline import Bar, Headline
-from .sentences import Check, Definition, share
+from .matrix import MatrixRow
+from .sentences import Check, Definition
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -74,13 +75,6 @@ class Code(Block):
     title: str = ""
 
 
-class Fact(NamedTuple):
-    """One line of a detail."""
-
-    term: str
-    text: str
-
-
 class Row(NamedTuple):
     """A row of a table; lines of a cell after the first are secondary.
 
@@ -124,48 +118,12 @@ class Table(Block):
         return self
 
 
-class Graded(NamedTuple):
-    """A comparison cell as text: ``gap``, or ``figure`` and what is ``below`` it.
-
-    ``order`` is the sort key of a column. A detail has ``facts`` and assumptions, or ``why`` for a gap.
-    """
-
-    gap: str
-    severity: Severity | None = None
-    figure: str = ""
-    below: Sequence[str] = ()
-    mark: str = ""
-    order: float = 0.0
-    facts: Sequence[Fact] = ()
-    assumed: Sequence[Fact] = ()
-    why: str = ""
-
-    def text(self, *, brief: bool) -> str:
-        """Grade, the figure and, unless ``brief``, what follows it."""
-        if self.severity is None:
-            return self.gap
-        if brief and self.order >= 0.0005:
-            # three decimals for all neighbours, unless a value would round to 0
-            return f"{self.severity.word} {self.order:.3f}{self.mark}"
-        first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
-        return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
-
-
-class Adversary(NamedTuple):
-    """An adversary against every scheme; ``kind`` is its attack's kind."""
-
-    attack: str
-    knowledge: str
-    kind: str
-    cells: Sequence[Graded]
-
-
 @dataclass(frozen=True)
 class Matrix(Block):
     """The comparison, strongest adversary first, and the severity scale."""
 
     schemes: Sequence[str]
-    rows: Sequence[Adversary]
+    rows: Sequence[MatrixRow]
 
     def table(self, *, brief: bool = False, most: int | None = None) -> Table:
         """Comparison as a table of text."""

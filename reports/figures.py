@@ -176,6 +176,20 @@ def percent(share: float) -> str:
     return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
 
 
+def share(shown: Figure | None) -> str:
+    """Format a share with its error bar as a percentage; 100 % from 1 on."""
+    if shown is None:
+        return "–"
+    if shown.value >= 1:
+        return "100 %"
+    if abs(shown.value) < 1e-4:
+        return percent(shown.value)
+    half = 100 * shown.half if shown.half else None
+    decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
+    bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
+    return f"{100 * shown.value:.{decimals}f}{bar} %"
+
+
 def listed(names: Sequence[str]) -> str:
     """Join names: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
@@ -203,11 +217,6 @@ def copies(coalition: Sequence[int], total: int) -> str:
 def spelled(count: int) -> str:
     """Spell a small count."""
     return _SPELLED[count] if 0 <= count < len(_SPELLED) else f"{count:,}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Format a count and its noun: ``1 cell``, ``2,000 cells``."""
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def braces(coalition: Sequence[int]) -> str:

@@ -12,10 +12,10 @@ from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import ExpectationRecord, Remedy
 
-from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded
+from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
 from .reading import ERROR, Reading, best_single, ceiling
-from .sentences import capital, check, counts, exactly, left_out, outcome, share
+from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import MARKS, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"

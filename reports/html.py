@@ -18,8 +18,8 @@ from auditor.results.comparison import clean
 from .audit_document import DocumentRenderer, data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script
 from .document import Document, cut, overview, shown
-from .figures import SCALE, clipped, number, percent, unbroken
-from .sentences import capital, share
+from .figures import SCALE, clipped, number, percent, share, unbroken
+from .sentences import capital
 
 
 def inline(text: str) -> Markup:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from auditor.results.comparison import clean
+from auditor.results.comparison import clean, counted
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
 
-from .figures import Figure, Severity, clipped, counted, listed, severity
+from .figures import Figure, Severity, clipped, listed, severity, share, with_error
 from .reading import (
     BEYOND,
     ERROR,
@@ -297,6 +297,13 @@ def _named(reading: Reading, setting: Setting, joined: str) -> str:
     return f"{clipped(setting.attack, 60)}, {joined if said.startswith('knows') else ''}{said}"
 
 
+class Fact(NamedTuple):
+    """One line of a detail."""
+
+    term: str
+    text: str
+
+
 class MatrixCell(NamedTuple):
     """Result of one attack with one knowledge against one scheme.
 
@@ -310,6 +317,10 @@ class MatrixCell(NamedTuple):
         The worst coalition's error by attribute.
     exposed : tuple of (str, Figure) or None
         The most exposed attribute, if worse than overall.
+    mark : str
+        Mark of the strongest adversaries.
+    facts, assumed : sequence of Fact
+        Detail of a measured cell, and its assumptions.
     """
 
     scheme: str
@@ -323,6 +334,49 @@ class MatrixCell(NamedTuple):
     guesses: Guesses | None = None
     given: tuple[str, ...] = ()
     exposed: tuple[str, Figure] | None = None
+    mark: str = ""
+    facts: Sequence[Fact] = ()
+    assumed: Sequence[Fact] = ()
+
+    @property
+    def gap(self) -> str:
+        """Text of a cell without a figure."""
+        return {"not-applicable": "n/a", "failed": "✗ failed"}.get(self.status, "–")
+
+    @property
+    def why(self) -> str:
+        """Reason of a gap inside the scenario, else empty."""
+        outcome = {"not-applicable": "Not applicable", "failed": "Failed"}.get(self.status)
+        return f"{outcome}: {self.reason}" if outcome else ""
+
+    @property
+    def figure(self) -> str:
+        """Normalized error, else the right guesses, as text."""
+        return with_error(self.worst) if self.worst else self._right
+
+    @property
+    def _right(self) -> str:
+        return f"{share(self.guesses.right)} right" if self.guesses else ""
+
+    @property
+    def below(self) -> list[str]:
+        """Secondary figures: right guesses, the best single copy, the most exposed attribute."""
+        found = [
+            self._right if self.worst else "",
+            f"single {with_error(self.single)}" if self.pooled else "",
+            f"{clipped(self.exposed[0], 24)} {with_error(self.exposed[1])}" if self.exposed else "",
+        ]
+        return [*filter(None, found)]
+
+    def text(self, *, brief: bool) -> str:
+        """Grade, figure and, unless ``brief``, secondary figures."""
+        if self.severity is None:
+            return self.gap
+        if brief and self.order >= 0.0005:
+            # three decimals for all neighbours, unless a value would round to 0
+            return f"{self.severity.word} {self.order:.3f}{self.mark}"
+        first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
+        return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
 
     @property
     def measured(self) -> bool:
@@ -368,6 +422,7 @@ class MatrixRow(NamedTuple):
     knowledge: str
     attack: str
     cells: list[MatrixCell]
+    kind: str = ""
 
     @property
     def reported(self) -> bool:

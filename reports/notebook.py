@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from auditor.base import AuditorError
 from auditor.registry import register
-from auditor.results.comparison import Display
+from auditor.results.comparison import Renderer
 from auditor.results.model import AuditResult
 
 from .audit_charts import charts
@@ -143,7 +143,7 @@ DRAWS = ("altair", "narwhals", "jsonschema")
 
 
 @register
-class Notebook(Display):
+class Notebook(Renderer):
     """HTML fragment with verdicts and comparison, in the notebook's colours."""
 
     name = "notebook"

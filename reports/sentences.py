@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
-from auditor.results.comparison import escaped
+from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
@@ -19,11 +18,11 @@ from .figures import (
     Figure,
     braces,
     copies,
-    counted,
     distinct_texts,
     listed,
     number,
     percent,
+    share,
     spelled,
     times,
 )
@@ -357,20 +356,6 @@ def exactly(shown: Figure) -> str:
     if shown.value <= ROUNDING:
         return " exactly"
     return " but for a tiny share of the variance, which codes such as 9999999 may dominate"
-
-
-def share(shown: Figure | None) -> str:
-    """Format a share with its error bar as a percentage; 100 % from 1 on."""
-    if shown is None:
-        return "–"
-    if shown.value >= 1:
-        return "100 %"
-    if abs(shown.value) < 1e-4:
-        return percent(shown.value)
-    half = 100 * shown.half if shown.half else None
-    decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
-    bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
-    return f"{100 * shown.value:.{decimals}f}{bar} %"
 
 
 def capital(text: str) -> str:

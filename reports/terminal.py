@@ -42,11 +42,11 @@ from .document import (
     overview,
     shown,
 )
-from .figures import SCALE, clipped, number, said
+from .figures import SCALE, clipped, number, said, share
 from .headline import Bar, headline
 from .matrix import knows
 from .reading import Reading, unique
-from .sentences import capital, share
+from .sentences import capital
 from .verdict import verdicts
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"

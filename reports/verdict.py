@@ -32,6 +32,7 @@ from .figures import (
     percent,
     said,
     severity,
+    share,
     spelled,
     with_error,
 )
@@ -252,7 +253,7 @@ class Verdict:
         without = "" if alone is None else f", without any copy {percent(alone)}"
         known = isolated(listed([clipped(name, 60) for name in names]))
         others = "the others" if attribute == EVERYTHING else isolated(clipped(attribute, 60))
-        left = f"{say.share(shown)} of the variance of {others} unknown"
+        left = f"{share(shown)} of the variance of {others} unknown"
         return f"An adversary who already knows {known} of every record is left with {left} ({clipped(attack, 60)}){without}."
 
     @property
@@ -261,24 +262,24 @@ class Verdict:
         if self.disclosed is not None and self.disclosed.shown.value > 0:
             by, shown, news = self.disclosed
             said, chance = (
-                say.share(shown),
-                f", which is {say.share(news)} of what is not known without it",
+                share(shown),
+                f", which is {share(news)} of what is not known without it",
             )
-            chance *= said != say.share(news)
+            chance *= said != share(news)
             return f"Of {said} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
         if self.shown is not None:
             name, shown = self.shown
             one = len(shown.coalition) == 1
             who = f"Copy {shown.coalition[0]} shows" if one else "Two copies or more agree on"
-            return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+            return f"{who} {share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
         if self.kept is not None:
             name, shown = self.kept
             who = copies(shown.coalition, self.total)
             few = f"follow exactly from {who}, more than by chance"
-            return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
+            return f"Of {clipped(name, 60)} {share(shown)} of the values {few}."
         if self.believed is None:
             return ""
-        rises = f"rises {say.share(self.believed)} of the way from its share to certainty"
+        rises = f"rises {share(self.believed)} of the way from its share to certainty"
         return f"In records with the most exposed value, the belief in it {rises}."
 
     @property
@@ -293,7 +294,7 @@ class Verdict:
             if len(tied) == 1:
                 others = f"{isolated(clipped(tied[0], 60))} is"
             alike = f"; within the error bars, {others} just as exposed"
-        left = f"{say.share(shown)} of its variance unknown{f' to {isolated(by)}' * bool(by)}"
+        left = f"{share(shown)} of its variance unknown{f' to {isolated(by)}' * bool(by)}"
         return f"Most exposed: {isolated(clipped(name, 60))} ({left}){alike}."
 
     @property
@@ -302,7 +303,7 @@ class Verdict:
         found = []
         if (guessed := self.guesses) is not None:
             left = guessed.right.turned(guessed.mistakes)
-            found.append(Scale("right guesses", left, say.share(guessed.right)))
+            found.append(Scale("right guesses", left, share(guessed.right)))
         if self.worst is not None:
             found.append(Scale("normalized error", self.worst, with_error(self.worst)))
         shares = {
@@ -311,7 +312,7 @@ class Verdict:
             "belief in one value": self.believed,
         }
         found += [
-            Scale(what, shown.turned(lambda value: 1.0 - value), say.share(shown))
+            Scale(what, shown.turned(lambda value: 1.0 - value), share(shown))
             for what, shown in shares.items()
             if shown
         ]

@@ -30,6 +30,7 @@ Cell = Sequence[Measurement]
 """One cell: the records of its replicates."""
 Place = tuple[str, str]
 """Sweep point as text, and scheme id."""
+Selector = Callable[[Measurement], bool]
 
 
 class Filter(PluginParameters):
@@ -73,9 +74,13 @@ class Expectation(Plugin):
     def judge(self, evidence: Evidence) -> Judgement:
         """Verdict with its reason."""
 
+    def admits(self, evidence: Evidence, metric: str | None, **kinds: bool) -> Selector:
+        """Predicate of the filter; see ``selector``."""
+        return selector(self.parameters, metric, copies_released(evidence), **kinds)
+
     def chosen(self, evidence: Evidence, metric: str | None, **kinds: bool) -> list[Measurement]:
-        """Measured records that the filter selects; see ``selector``."""
-        selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
+        """Measured records that the filter selects."""
+        selected = self.admits(evidence, metric, **kinds)
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
@@ -128,9 +133,6 @@ def worst(statuses: Sequence[Verdict]) -> Verdict:
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
-
-
-Selector = Callable[[Measurement], bool]
 
 
 def selector(

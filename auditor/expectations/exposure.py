@@ -125,7 +125,7 @@ class Exposure(Expectation):
         return unused_columns(filter(admits, evidence.measurements))
 
     def _close(self, evidence: Evidence, asked: Shares) -> Judgement:
-        admits = selector(self.parameters, CLOSE, copies_released(evidence), each_attribute=True)
+        admits = self.admits(evidence, CLOSE, each_attribute=True)
         found = _not_in_clear(filter(admits, evidence.measurements))
         found += self._by_group("group_close", evidence)
         if not found:
@@ -137,8 +137,7 @@ class Exposure(Expectation):
         names = [metric.replace("group", each) for each in ("unit", "weighted")]
         if self.parameters.by is not None:
             names.append(f"{metric}({self.parameters.by}, ")
-        copies = copies_released(evidence)
-        admits = selector(self.parameters, None, copies, each_attribute=True)
+        admits = self.admits(evidence, None, each_attribute=True)
         found = [
             r for r in evidence.measurements if r.metric.startswith(tuple(names)) and admits(r)
         ]
@@ -168,7 +167,7 @@ class Exposure(Expectation):
         here = {*map(place, found)}
         worse = (r.scheme for r in evidence.releases if r.understated and place(r) in here)
         barer = [*dict.fromkeys(worse)]
-        kept = selector(self.parameters, KEPT, copies, each_attribute=True)
+        kept = self.admits(evidence, KEPT, each_attribute=True)
         bare = max(filter(kept, evidence.measurements), key=lambda r: r.value or 0.0, default=None)
         if barer:
             why = f"of the part that copies have in common {why}; the rest of {', '.join(barer)} carries less noise"

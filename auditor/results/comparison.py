@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from auditor.base import AuditorError, clean, escaped, visible, without_formula
+from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
@@ -369,7 +369,7 @@ def _nothing_of(result: AuditResult) -> AuditResult:
 # -- Base of renderers, which convert results to text ----------------------------------------------
 
 
-__all__ = ["Display", "Renderer", "clean", "escaped", "visible", "without_formula"]
+__all__ = ["Renderer", "clean", "counted", "escaped", "visible", "without_formula"]
 
 
 class Renderer(Plugin):
@@ -419,17 +419,3 @@ class Renderer(Plugin):
             The format has none.
         """
         raise AuditorError(f"format {self.name!r} has no page of advice")
-
-
-class Display(Renderer):
-    """The renderer ``notebook``: results, releases and plots."""
-
-    @abstractmethod
-    def release(self, release: Any) -> str:
-        """Law and levels of a release as HTML, without any value."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def plots(self, result: AuditResult) -> Any:
-        """Object whose methods return the charts of a result."""
-        raise NotImplementedError
