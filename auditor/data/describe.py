@@ -10,6 +10,7 @@ import numpy as np
 
 from auditor.base import pd, scipy
 from auditor.data.columns.checks import (
+    NESTED,
     Series,
     check_rows,
     column_floats,
@@ -165,6 +166,8 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
     [('household', 'rent', 0.0)]
     """
     for key, cells in keys.reset_index(drop=True).items():
+        if kind_of(cells) == NESTED:
+            continue
         size = cells.groupby(cells).transform("size")
         several = (size.fillna(1) > 1).to_numpy(dtype=bool)
         if several.sum() < FEWEST_ROWS:

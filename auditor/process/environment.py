@@ -226,7 +226,7 @@ def stream() -> TextIO | None:
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Print a part of the report; a closed pipe is left to click.
+    """Print a part of the report; after a reader has closed its pipe, print nothing.
 
     Raises
     ------
@@ -237,8 +237,8 @@ def put(text: str, nl: bool = True) -> None:
         return
     try:
         click.echo(text, file=report, nl=nl)
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError:  # as of `| head`: the status stays the command's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), report.fileno())
     except OSError as error:
         raise StorageError(
             f"standard output cannot be written ({error.strerror or type(error).__name__})"

@@ -92,8 +92,9 @@ def estimate_numbers(
     X = release.original if original is None else in_order(original, release.original)
     own, scheme = X is release.original, release.scheme
     table = release._table if own else as_table(X)
-    if (table.rows, table.width) != (release._table.rows, release._table.width):
-        raise DataError("the original must have as many rows and columns as what was released")
+    shape, wanted = ((each.rows, each.width) for each in (table, release._table))
+    if shape != wanted:
+        raise DataError(f"original must have shape {wanted}, as the release; got {shape}")
     values = (copy_values(release.copies[copy - 1], table.rows) for copy in copies)
     arrays = [scheme.from_columns(each, table.attributes) for each in values]
     moments = release._moments if own else table_moments(table)

@@ -1,6 +1,8 @@
 """The command line as its users and their scripts meet it."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +14,7 @@ import yaml
 
 from auditor import registry
 from auditor.process.environment import shipped_scenarios
-from tests.programs import ROOT, python
+from tests.programs import PATIENCE, ROOT, environment, python
 
 HOLDS = """\
 title: Small and quick
@@ -426,3 +428,10 @@ def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
     assert (status, out) == (2, "")
     assert shown in err
     assert not Path("out").exists()
+
+
+def test_a_reader_that_stops_early_leaves_the_status():
+    command, pipe = [sys.executable, "-m", "auditor", "schema"], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment()) as program:
+        program.stdout.close()
+        assert (program.wait(PATIENCE), program.stderr.read()) == (0, b"")

@@ -52,6 +52,13 @@ def auditor(command):
     return command
 
 
+def test_a_column_of_lists_is_left_out(here, auditor):
+    staff(300).assign(lists=[[1, 2]] * 300).to_parquet("staff.parquet")
+    status, _, err = auditor("new", "audit.yaml", "--data", "staff.parquet")
+    assert (status, err) == (0, "")
+    assert "lists" not in yaml.safe_load(Path("audit.yaml").read_text())["data"]["columns"]
+
+
 def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is_not(here, auditor):
     staff(1_500).to_csv("staff.csv", index=False)
     status, out, err = auditor("new", "audit.yaml", "--data", "staff.csv")

@@ -48,6 +48,7 @@ MOST_PROBLEMS = 5
 MOST_COLUMNS = 5_000
 """A covariance of this width needs 200 MB, and at the peak there are five."""
 
+NESTED = "mixed or nested values"
 _KINDS = {
     "integer": "numbers",
     "floating": "numbers",
@@ -79,7 +80,7 @@ def kind_of(column: Any) -> str:
         return "booleans"
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return "numbers"
-    return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
+    return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), NESTED)
 
 
 def by_column(value: Any, what: str) -> dict[str, Any]:
