@@ -1,7 +1,5 @@
 """Schemes that claim the multilevel law and draw by another."""
 
-import itertools
-
 import numpy as np
 
 from auditor.schemes.replacement.base import Copies, UniformScheme, stream_of
@@ -44,18 +42,6 @@ def threes_only(x, size, rng, leak=0.5):
     y_1 = np.where(H, x, fresh[0])
     y_2 = np.where(A, y_1, fresh[1])
     return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, fresh[2]))]
-
-
-def threes_only_law(size, leak):
-    """Return ``P(y_1, y_2, y_3 | x)``, shape (s, s, s, s), by enumeration."""
-    law = np.zeros((size,) * 4)
-    for x, f, g, h in itertools.product(range(size), repeat=4):
-        for H, A, C in itertools.product((True, False), repeat=3):
-            c = 0.5 if A else 0.5 + leak if H else 0.5 - leak
-            y_1 = x if H else f
-            y_2 = y_1 if A else g
-            law[x, y_1, y_2, y_2 if C else h] += 0.25 * (c if C else 1 - c) / size**3
-    return law
 
 
 def shares(x, size, rng):
