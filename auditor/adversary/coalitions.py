@@ -23,12 +23,12 @@ class Coalitions:
 
     Attributes
     ----------
-    kind : str
+    kind
         ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets``
         (nonempty), ``copies`` (a list), ``first`` (copies 1 … m) or ``random`` (distinct subsets).
-    copies : tuple of int
+    copies
         For ``copies``.
-    count : int
+    count
         For ``first`` and ``random``.
     """
 
@@ -37,7 +37,7 @@ class Coalitions:
     count: int = 0
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         if self.kind in NAMED:
             return self.kind
         return {self.kind: list(self.copies) if self.kind == "copies" else self.count}
@@ -45,7 +45,7 @@ class Coalitions:
     def expand(self, M: int, seed: int) -> Iterator[Coalition]:
         """Yield the coalitions among M copies, each ascending.
 
-        ``AuditorError`` if a copy does not exist, or they are too many.
+        ``AuditorError`` for unknown copies, or too many coalitions.
         """
         everybody = tuple(range(1, M + 1))
         if self.kind in ("pairs", "subsets"):
@@ -69,7 +69,7 @@ class Coalitions:
             yield copies
 
     def size(self, M: int) -> int:
-        """Return the number of coalitions among M copies."""
+        """Number of coalitions among M copies."""
         subsets = int(2**M) - 1
         sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets}
         return min(self.count, subsets) if self.kind == "random" else sizes.get(self.kind, 1)
@@ -108,7 +108,7 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
 
 
 def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
-    """Return all distinct coalitions, by size and then by copy number."""
+    """All distinct coalitions, by size and then by copy number."""
     return list(_expanded(tuple(entries), M, seed))
 
 

@@ -23,7 +23,7 @@ class Knowledge:
         return ()
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return self.name
 
 
@@ -45,11 +45,10 @@ class Estimated(Knowledge):
 
     Attributes
     ----------
-    rows : int
+    rows
         Number of rows, drawn from the seed, ≥ 2.
     structure : 'scheme' or 'none'
-        ``none``: the copies' unstructured NM×NM sample covariance, as in the paper's Fig. 2
-        (ERRATA).
+        ``none``: the unstructured NM×NM sample covariance (Fig. 2, ERRATA).
     """
 
     name = "estimated"
@@ -64,16 +63,13 @@ class Estimated(Knowledge):
         )
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {"estimated": {"rows": self.rows, "structure": self.structure}}
 
 
 @dataclass(frozen=True)
 class KnownRecords(Knowledge):
-    """Some original records, matched to their copies, and the noise law.
-
-    Errors are measured on the other records only.
-    """
+    """Original records matched to their copies, and the noise law."""
 
     name = "known-records"
     count: int
@@ -84,12 +80,12 @@ class KnownRecords(Knowledge):
         return f"{self.name}({self.count})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {self.name: self.count}
 
 
 class UnmatchedRecords(KnownRecords):
-    """Some original records, not matched to released rows."""
+    """Original records, not matched to released rows."""
 
     name = "unmatched-records"
 
@@ -118,7 +114,7 @@ class KnownAttributes(Knowledge):
         return f"{self.name}({', '.join(self.attributes)})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {self.name: list(self.attributes)}
 
 
@@ -162,17 +158,16 @@ class PublishedModel(Estimated):
 
     Attributes
     ----------
-    target : str
-    on : tuple of str
+    on
         The predictors.
-    known : bool
+    known
         Whether the predictors' true values are known for every record.
-    regression : Regression or None
-        Published figures; None: computed from the table.
-    depth : int or None
-        Most splits (≥ 1) above a leaf of a tree grown from the table; None: a linear regression.
+    regression
+        None: computed from the table.
+    depth
+        Most splits (≥ 1) above a leaf, if grown from the table.
     tree : Split, Leaf or None
-        A regression tree with stated figures.
+        Stated figures.
     """
 
     name = "model"
@@ -215,7 +210,7 @@ class PublishedModel(Estimated):
         return f"{self.name}({self.target}{on}{figures}, rows={self.rows}{known})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         spec: dict[str, Any] = {
             "target": self.target,
             "predictors": list(self.on),
@@ -258,9 +253,9 @@ class Rule:
     ----------
     when, then : tuples of (str, value)
         ``when`` may be empty.
-    confidence : float or None
-        ``P(then | when)``, in (0, 1]; None: the table's own, as for support.
-    support : float or None
+    confidence
+        ``P(then | when)``, in (0, 1]; None: the table's own.
+    support
         ``P(when, then)``, in (0, confidence].
     """
 
@@ -294,11 +289,10 @@ class PublishedRules(Knowledge):
     Attributes
     ----------
     margins : tuple of tuples of str
-        The attributes of each marginal table.
-    rules : tuple of Rule
-    tree : Tree or None
-        Grown from the table, with leaf shares and the target's distribution.
-    known : tuple of str
+        Attributes of each table.
+    tree
+        Grown from the table.
+    known
         Attributes whose true values are known for every record.
     """
 
@@ -330,7 +324,7 @@ class PublishedRules(Knowledge):
         return f"{self.name}({published}{known})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         spec: dict[str, Any] = {}
         if self.margins:
             spec["margins"] = [list(names) for names in self.margins]

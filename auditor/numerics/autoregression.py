@@ -7,7 +7,7 @@
 | ``r_h`` | autocorrelation at lag h: ``r_h = Σ_j φ_j r_{|h−j|}`` for h ≥ 1 | | Yule–Walker equations |
 | ``s²`` | ``1 − Σ_j φ_j r_j``, variance of an innovation | scalar | |
 
-The reversed series has an equal law, so the same φ predict earlier values (``lead``).
+The reversed series has an equal law (``lead``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from auditor.process.deferred import scipy
 
 BELOW_ROUNDING = 1e-20
 NEARLY_ALL = 1e-12
-"""Least variance share of an innovation: without innovations the equations are singular."""
+"""Least variance share of an innovation."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,6 @@ class Autoregression:
 
     @cached_property
     def _first(self) -> Array:
-        """``r_0 … r_p``."""
         p = self.order
         A = np.eye(p)
         for h in range(1, p + 1):
@@ -81,22 +80,21 @@ class Autoregression:
         return float(self.polynomial @ self.polynomial) / self.innovation_variance
 
     def autocorrelations(self, lags: int) -> Array:
-        """Return ``r_0 … r_{lags − 1}``."""
+        """``r_0 … r_{lags − 1}``."""
         first = self._first[: self.order]
         return np.concatenate(
             [first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]]
         )[:lags]
 
     def _root(self, rows: int) -> Array:
-        """Cholesky factor of ``r_{|t−u|}``."""
         return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
 
     def stationary(self, normals: Array) -> Array:
-        """Return p consecutive rows from p rows of N(0, 1), shape (p, N)."""
+        """``p`` consecutive rows from p rows of N(0, 1), shape (p, N)."""
         return self._root(len(normals)) @ normals
 
     def continued(self, past: Array, innovations: Array) -> Array:
-        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
+        """``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
         # the filter's state after the past
         left = -scipy.signal.lfilter(
             self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0
@@ -109,8 +107,8 @@ class Autoregression:
     def lead(self, rows: Array, end: Array) -> None:
         """Condition rows on the p rows ``end`` that follow, in place.
 
-        The rows were drawn given their past alone. Their regression on the error of the end is added.
-        Exact if ``memory ** len(rows)`` is negligible.
+        Rows drawn given their past get their regression on the end's error. Exact if ``memory **
+        len(rows)`` is negligible.
         """
         p, off = self.order, end - rows[-self.order :]
         rows[-p:] = end
@@ -121,7 +119,7 @@ class Autoregression:
         )[::-1]
 
     def innovations(self, rows: Array) -> Array:
-        """Return independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
+        """Independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
 
         The first p rows are ``stationary`` inverted.
         """
@@ -134,10 +132,9 @@ class Autoregression:
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:
-    """Return coefficients of the best autoregression by BIC; () for none.
+    """Coefficients of the best autoregression by BIC; () for none.
 
-    ``r_0 = 1 … r_P``, sums of products over n, were estimated from so many values. The order minimises
-    ``values·ln s² + p ln values`` (schwarz1978).
+    The order minimises ``values·ln s² + p ln values`` (schwarz1978).
     """
     best: tuple[float, tuple[float, ...]] = (0.0, ())
     for p in range(1, len(r)):

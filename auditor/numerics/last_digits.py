@@ -4,23 +4,23 @@
 | --- | --- |
 | ``y`` | a released double, ``fl(x + z)`` |
 | ``x`` | a candidate original |
-| ``z(k)`` | the generator's k-th number; numbers near ``y − x`` are tried |
+| ``z(k)`` | the generator's k-th number |
 | ``δ`` | distance of neighbouring ``z(k)`` there |
-| ``u`` | distance of neighbouring doubles at y, or the coarser grid of all values of the copy |
+| ``u`` | distance of doubles at y, or the copy's coarser grid |
 
-Each k is drawn with probability ``f(z)·δ``, f the noise density, so that
-``P(y | x) = f(y − x)·δ·#{k: fl(x + z(k)) = y}``. A smooth law rounded to doubles has
-``f(y − x)·u``. The ratio of both is the evidence of the last digits: 0 rules x out.
+Each k is drawn with probability ``f(z)·δ``, f the noise density, so that ``P(y | x) = f(y −
+x)·δ·#{k: fl(x + z(k)) = y}``. A rounded smooth law has ``f(y − x)·u``. The ratio is the evidence: 0
+rules x out.
 
 | generator | ``z(k)`` | origin |
 | --- | --- | --- |
-| ``sum`` | any double | any noise: ``x + z`` is rounded to fewer bits than z has, or to none |
-| ``product`` | ``fl(σ·g)``, any double g | ``normal`` of numpy: 256 grids of 2⁵² numbers, nearly all doubles |
+| ``sum`` | any double | any noise: ``x + z`` rounded to fewer bits, or to none |
+| ``product`` | ``fl(σ·g)``, any double g | ``normal`` of numpy: 256 grids of 2⁵² numbers |
 | ``laplace`` | ``±b·log(v)``, v of 52 bits | ``laplace`` of numpy, by inversion of 53-bit uniforms |
 | ``uniform`` | ``−a + 2a·k·2⁻⁵³`` | ``uniform`` of numpy, and most others |
 
 Reference: mironov2012 (Laplace); jin2022 (normal). *Not checked*: that the owner's logarithm equals
-this machine's. Otherwise, in some 0.3 % of values, the true original is ruled out (``STRAY``).
+this machine's; else some 0.3 % of originals are ruled out (``STRAY``).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from auditor.base.types import Array
 
 Kind = Literal["sum", "product", "laplace", "uniform"]
 MANY = 4.0
-"""Generator numbers per double from which every original is possible, and their count uninformative.
+"""Generator numbers per double from which every original is possible.
 """
 BESIDE = np.arange(-5.0, 6.0)
-"""Numbers tried around the nearest: half of ``MANY`` to either side, and two rounding errors."""
+"""Numbers tried around the nearest."""
 STRAY = 2.0**-8
 """Share of values that no generator explains."""
 LAST_DIGITS = np.arange(-2, 3)
-"""Last digits by which a stated scale, a root of a product, may differ from the generator's."""
+"""Last digits by which a stated scale may differ."""
 
 
 class Generator(NamedTuple):
@@ -50,7 +50,7 @@ class Generator(NamedTuple):
     Attributes
     ----------
     kind : 'sum', 'product', 'laplace' or 'uniform'
-    scale : float
+    scale
         1, σ, b or a.
     """
 
@@ -59,7 +59,7 @@ class Generator(NamedTuple):
 
 
 def generators(distribution: str, std: float) -> list[Generator]:
-    """Return the possible generators of noise of one law and deviation."""
+    """Possible generators of noise of one law and deviation."""
     kind: Kind = distribution if distribution in ("laplace", "uniform") else "product"  # type: ignore[assignment]
     scale = std * {"laplace": np.sqrt(0.5), "uniform": np.sqrt(3.0)}.get(distribution, 1.0)
     scales = (scale + LAST_DIGITS * np.spacing(scale)).tolist()
@@ -71,7 +71,7 @@ def generators(distribution: str, std: float) -> list[Generator]:
 
 
 def grid_of_digits(y: Array) -> float:
-    """Return the largest power of two that divides all values; 0 if all are 0.
+    """Largest power of two that divides all values; 0 if all are 0.
 
     Examples
     --------
@@ -95,9 +95,9 @@ def written_shorter(y: Array) -> bool:
 
 
 def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
-    """Return ``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
+    """``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
 
-    1 where y is 0, since values are cut off there. ``grid`` is a known divisor of the copy, or 0.
+    1 where y is 0 (a cut-off). ``grid``: known divisor of the copy, or 0.
     """
     with np.errstate(all="ignore"):
         doubles = np.spacing(np.abs(y))
@@ -109,7 +109,7 @@ def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
 
 
 def spacing(z: Array, generator: Generator) -> Array:
-    """Return ``δ``, the mean distance of neighbouring ``z(k)`` at z."""
+    """``δ``, the mean distance of neighbouring ``z(k)`` at z."""
     kind, s = generator
     if kind == "laplace":
         return s * 2.0**-52 * np.exp(np.abs(z) / s)
@@ -141,31 +141,29 @@ def _count(y: Array, x: Array, generator: Generator) -> Array:
 
 
 def numpy_laplace(U: Array, b: float) -> Array:
-    """Return numpy's ``Generator.laplace`` of uniform numbers; NaN at 0."""
+    """Numpy's ``Generator.laplace`` of uniform numbers; NaN at 0."""
     upper = U >= 0.5
     size = b * np.log(np.where(upper, 2.0 - U - U, U + U))
     return np.where((U > 0) & (U < 1), np.where(upper, -size, size), np.nan)
 
 
 def numpy_uniform(U: Array, a: float) -> Array:
-    """Return numpy's ``Generator.uniform(-a, a)`` of uniform numbers."""
+    """Numpy's ``Generator.uniform(-a, a)`` of uniform numbers."""
     return np.where((U >= 0) & (U < 1), 2.0 * a * U - a, np.nan)
 
 
 def likeliest(
     y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float
 ) -> Generator | None:
-    """Return the likeliest generator; None if a rounded smooth law fits too.
+    """Likeliest generator; None if a rounded smooth law fits too.
 
     Parameters
     ----------
-    y : ndarray of shape (b,)
-    x : ndarray of shape (C,)
+    y : (b,)
+    x : (C,)
         Candidates.
-    weights : ndarray of shape (b, C)
-        Their probabilities without last digits; rows sum to 1, or 0 if impossible.
-    tried : sequence of Generator
-    grid : float
+    weights : (b, C)
+        Probabilities without last digits; rows sum to 1, or 0.
     """
     if written_shorter(y):
         return None

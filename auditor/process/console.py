@@ -1,7 +1,6 @@
 """Standard output reserved for the report.
 
-Other output goes to standard error. A plugin may print, write to the descriptor, start a program,
-or close the stream. ``--format json`` stays valid.
+Other output goes to standard error, so ``--format json`` stays valid.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def put(text: str, nl: bool = True) -> None:
     Raises
     ------
     StorageError
-        The stream cannot be written, for example on a full device.
+        The stream cannot be written.
     """
     if (report := stream()) is None:
         return
@@ -105,7 +104,6 @@ def _diverted() -> int | None:
 
 
 def _private(stream: Any, kept: int | None) -> Any:
-    """Private stream for descriptor 1, or the unchanged stream."""
     with suppress(OSError, ValueError, AttributeError):
         if kept is not None and stream.fileno() == 1:
             return open(os.dup(kept), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123 - of a descriptor

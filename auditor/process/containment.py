@@ -9,11 +9,9 @@
 | changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | restored at the end of the block |
 
 This guards against mistakes, not malice. Not contained: endless loops, exhausted memory, crashes or
-exits in compiled code, and the seed of numpy's global generator, which is unused. After a crash,
-files hold finished work.
+exits in compiled code.
 
-Messages of plugins may quote data: only kind and place of the error are shown. Shown in full are
-messages of this project and constants of the plugin's source code.
+Plugins' messages may quote data: only kind and place are shown, or constants of the source code.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 OURS = frozenset({"auditor", "auditor_attacks", "auditor_reports"})
-"""Packages whose messages hold no original value, as tests check."""
+"""Packages whose messages hold no original value."""
 LIBRARIES = frozenset(
     {"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"}
 )
@@ -58,9 +56,9 @@ MOST_TEXT = 300
 leave = os._exit
 _owner = os.getpid()
 _held = 0
-"""Number of open blocks in all threads; closing the last restores ``os._exit``."""
+"""Number of open blocks in all threads."""
 _show: Callable[..., None] = warnings.showwarning
-"""Original function for warnings that are not withheld."""
+"""Original function for warnings."""
 _let_go: Callable[[], None]
 """Restores warnings when the last block closes."""
 _lock = threading.Lock()
@@ -75,7 +73,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     Attributes
     ----------
-    error : AuditorError or None
+    error
         With a safe message: an original ``AuditorError``, or ``PluginFailed``.
 
     Examples
@@ -166,7 +164,7 @@ def plugin_errors() -> Iterator[None]:
 def with_plugin_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a Python function with ``plugin_errors``.
 
-    Calls with wrong arguments raise TypeError as usual.
+    Wrong arguments raise TypeError.
 
     Examples
     --------
@@ -269,7 +267,7 @@ def copying() -> Iterator[None]:
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
-    It may finish its task and exit. Otherwise each plugin call would double the processes.
+    It may finish its task and exit.
     """
     global _copying, _held
     if _copying:
@@ -293,7 +291,6 @@ def _free_exit() -> None:
 
 
 def _refused(status: int) -> NoReturn:
-    """Refuse ``os._exit`` while plugins run; child processes may exit."""
     if os.getpid() != _owner:
         leave(status)
     raise _Left(status)
@@ -379,7 +376,6 @@ def _place(file: str, line: int) -> str:
 
 
 def _spelt_out(error: BaseException) -> str | None:
-    """Exception's text if constant in its code, else None."""
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Environment variables that linear algebra and boosted trees read when loaded. Two threads of
-trees wait for each other: three times the processor time where another process is at work."""
+"""Environment variables that linear algebra and boosted trees read when loaded. A second thread of
+trees costs three times the time beside another process."""
 
 
 _whose = {"ours": False}
@@ -33,8 +33,7 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    Child processes inherit the limit. Importing programs are not affected. Pydantic's plugin
-    search, which reads files of all distributions, is off by default.
+    Child processes inherit the limit. Pydantic's plugin search is off.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -44,7 +43,7 @@ def begin_program() -> None:
 def may_fork() -> bool:
     """Whether this process may fork workers.
 
-    Only the program itself on Linux with semaphores may.
+    Only the program, on Linux with semaphores.
     """
     if not (_whose["ours"] and sys.platform == "linux"):
         return False
@@ -96,20 +95,19 @@ def _libraries(modules: int) -> ThreadpoolController:
 
 
 BYTES_PER_VALUE = 32
-"""Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to
-27 bytes."""
+"""Bytes per value of an audited table: four arrays of doubles; measured: 24 to 27."""
 CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 KEPT_BYTES = 2**24
-"""Largest array in bytes for reuse of freed memory; up to twice as much may stay unused."""
+"""Largest array in bytes for reuse of freed memory."""
 
 
 @cache
 def keep_freed_memory() -> None:
     """Let glibc reuse freed memory: new pages cost a tenth of an audit.
 
-    It keeps blocks up to the largest size ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``).
+    By ``mallopt(3)``, ``M_MMAP_THRESHOLD``.
     """
     import numpy as np  # 0.05 s
 

@@ -15,8 +15,7 @@ from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONE_PRESS = 0.3
-"""Seconds within which signals are one request; ``timeout`` and shells signal a process and its
-group."""
+"""Seconds within which signals are one request."""
 STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -58,7 +57,7 @@ def strike(number: int, frame: FrameType | None) -> None:
 def own_interrupt() -> Iterator[None]:
     """Raise ``Interrupted`` on SIGINT and SIGTERM, for cleanup and report.
 
-    An ignored SIGINT (nohup, cron) is enabled; handlers of other programs stay.
+    An ignored SIGINT (nohup, cron) is enabled.
     """
     replaced: dict[signal.Signals, tuple[Any, ...]] = {
         signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN),
@@ -83,7 +82,7 @@ class _State:
     waiting: int | None = None
     """A signal not yet raised."""
     heard: int | None = None
-    """The first signal; prompt repetitions are one request, later ones end the program."""
+    """The first signal."""
     depth: int = 0
 
 
@@ -91,8 +90,7 @@ class _State:
 def interruptible() -> Iterator[None]:
     """Raise ``Interrupted`` on the first signal, exit on the second.
 
-    The second counts from 0.3 s after the first, even in compiled code. Without effect outside the
-    main thread.
+    The second counts from 0.3 s after the first, even in compiled code. Main thread only.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

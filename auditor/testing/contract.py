@@ -19,7 +19,7 @@ SEED = 20_090_101
 """Seed of all draws, so that failures repeat."""
 READS_ONLY = "leaves what it is shown as it is"
 LEVEL = 1e-6
-"""Probability per test that an honest scheme fails, over seeds."""
+"""Probability per test that an honest scheme fails."""
 
 
 class ContractError(AssertionError):
@@ -27,7 +27,7 @@ class ContractError(AssertionError):
 
     Attributes
     ----------
-    check : str
+    check
         Name of the failed check.
     """
 
@@ -42,9 +42,9 @@ class Contract:
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
     """
 
@@ -142,9 +142,9 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
 
     Raises
@@ -169,14 +169,14 @@ def check_feature(cls: type[Any]) -> None:
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
 
     Raises
     ------
     ContractError
-        A column has another shape than one value a record, is not finite, differs between two
-        calls, or changes with an original that the family may not read.
+        A column is not one finite value a record, differs between calls, or changes with an
+        original that the family may not read.
     """
     contract = Contract(cls)
     contract.check_description()

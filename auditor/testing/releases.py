@@ -44,9 +44,9 @@ TABLE_SEED = 20_120_629
 
 
 def people(rows: int, own: float) -> Array:
-    """Correlated attributes, shape (rows, 3), mean 100, std about 10.
+    """Correlated attributes, (rows, 3), mean 100, std about 10.
 
-    ``own`` is the relative size of each attribute's independent part.
+    ``own``: relative size of independent parts.
     """
     rng = np.random.default_rng(TABLE_SEED)
     return 100.0 + 10.0 * (rng.standard_normal((rows, 1)) + own * rng.standard_normal((rows, 3)))
@@ -70,7 +70,7 @@ def answers(rows: int, values: int = 3) -> Series:
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
     """One scheme per family that makes copies.
 
-    First built-in schemes that state their noise, then names in order.
+    Built-in schemes that state their noise first.
     """
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]

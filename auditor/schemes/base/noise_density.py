@@ -6,10 +6,10 @@
 | ``uniform`` | ``1/(2√3 s)`` on ±√3·s | −6/5 | agrawal2000 |
 | ``laplace`` | ``e^{−|t|/b}/(2b)``, ``s² = 2b²`` | 3 | |
 | ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 + 1/v`` | ghosh2009 |
-| ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |
+| ``skellam`` | ``e^{−v} I_k(v)`` | ``1/v`` | skellam1946 |
 
-``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice:
-``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
+``s``: standard deviation, data units. ``geometric`` and ``skellam`` lie on a lattice: ``t =
+k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from auditor.process.deferred import scipy
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 EXACT_TAIL = 1e4
-"""Variance up to which Skellam tails are exact (the cost grows with the deviation); beyond,
-relative error 1e-7 to 20 deviations.
+"""Variance up to which Skellam tails are exact; beyond, relative error 1e-7 to 20 deviations.
 """
 SQRT3 = float(np.sqrt(3.0))
 LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
@@ -36,7 +35,7 @@ LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
 
 
 def geometric_rate(v: float) -> float:
-    """Return ``λ = −ln q`` of two-sided geometric noise of variance v > 0.
+    """``λ = −ln q`` of two-sided geometric noise of variance v > 0.
 
     Solves ``v = 2q/(1 − q)² = 1/(2 sinh²(λ/2))``, in squared units, for any q.
 
@@ -54,11 +53,11 @@ class NoiseDensity:
 
     Attributes
     ----------
-    distribution : str
+    distribution
         One of ``DISTRIBUTIONS``.
-    std : float
+    std
         Standard deviation, in data units; > 0.
-    unit : float
+    unit
         Lattice step of lattice noise, in data units.
     """
 
@@ -82,18 +81,18 @@ class NoiseDensity:
         return excess_kurtosis(self.distribution, (self.std / self.unit) ** 2)
 
     def pdf(self, t: Array) -> Array:
-        """Return the density at t, or the probability of t on a lattice."""
+        """Density at t, or the probability of t on a lattice."""
         return np.exp(self.log_pdf(t))
 
     def log_pdf(self, t: Array) -> Array:
-        """Return the logarithm of ``pdf``; −∞ only where noise is impossible."""
+        """Logarithm of ``pdf``; −∞ only where noise is impossible."""
         with np.errstate(divide="ignore", over="ignore"):
             return _LOG_DENSITY[self.distribution](
                 np.asarray(t, dtype=np.float64), self.std, self.unit
             )
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
-        """Return ``log_pdf(y − x)``, broadcast; exact on a lattice."""
+        """``log_pdf(y − x)``, broadcast; exact on a lattice."""
         if self.distribution == "skellam":
             k_y, k_x = y / self.unit, x / self.unit
             if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
@@ -101,16 +100,16 @@ class NoiseDensity:
         return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
-        """Return the distribution function at t, with half of a lattice point."""
+        """Distribution function at t, with half of a lattice point."""
         if self.distribution == "uniform":
             return np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0)
         tail = self._tail(t)
         return np.where(t > 0, 1.0 - tail, tail)
 
     def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
-        """Return the likelihood of values given bins, shape (len(y), B).
+        """Likelihood of values given bins, shape (len(y), B).
 
-        Averaged over each bin, or at its midpoint.
+        Bin averages, or at midpoints.
         """
         if midpoints:
             return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
@@ -119,7 +118,7 @@ class NoiseDensity:
         return found
 
     def between(self, t: Array) -> Array:
-        """Return the probability between neighbours of t, along the last axis."""
+        """Probability between neighbours of t, along the last axis."""
         if self.distribution == "uniform":
             return -np.diff(self.cdf(t), axis=-1)
         # above the mean a difference of two F near 1 would round to 0
@@ -133,7 +132,7 @@ class NoiseDensity:
 
 
 def excess_kurtosis(distribution: Distribution, v: float) -> float:
-    """Return the excess kurtosis at variance ``v``, in squared lattice units."""
+    """Excess kurtosis at variance ``v``, in squared lattice units."""
     return {
         "gaussian": 0.0,
         "uniform": -6.0 / 5.0,
@@ -161,7 +160,7 @@ def _log_geometric(t: Array, s: float, unit: float) -> Array:
 
 FAR = 1e4
 """Size of (k, v) from which ``I_k(v)`` is its uniform expansion, relative error 0.1/(k² + v²)^1.5;
-scipy's fails further out.
+scipy's fails there.
 """
 
 
@@ -171,10 +170,9 @@ def _log_skellam(t: Array, s: float, unit: float) -> Array:
 
 
 MOST_TABLED = 2**21
-"""Entries of the largest table: 16 megabytes."""
+"""Entries of the largest table."""
 WORTH_A_TABLE = 64
-"""Most table entries per value looked up in one call; long inputs arrive in pieces of at least
-50,000.
+"""Most table entries per value looked up in one call.
 """
 
 
@@ -186,7 +184,7 @@ def _skellam_table(v: float, size: int) -> Array:
 
 
 def log_skellam(k: Array, v: float) -> Array:
-    """Return ``log e^{−v} I_k(v)`` for whole k, by a table for long k."""
+    """``log e^{−v} I_k(v)`` for whole k."""
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
@@ -210,13 +208,11 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    """Evaluate a slow function of whole numbers once per value."""
     most = float(k.max(initial=0.0)) + 1.0
     return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
 
 
 def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
-    """T in units, rounded, and whether it is a multiple up to rounding."""
     scaled = t / unit
     k = np.rint(scaled)
     scaled -= k
@@ -232,7 +228,7 @@ def _geometric_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _skellam_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k)`` by a non-central χ² distribution function (Johnson 1959)."""
+    """``P(K > k)`` by non-central χ² (Johnson 1959)."""
     k, on = _multiples(t, unit)
     v = (s / unit) ** 2
     at = np.where(on, k, np.floor(t / unit))
@@ -246,7 +242,7 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
-    """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
+    """``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
 
     ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``: the mean of the
     lattice forms of Lugannani & Rice 1980 for ``P(K ≥ k)`` and ``P(K > k)``.

@@ -16,7 +16,7 @@ from auditor.results.files import located
 
 
 class VarianceShape(PluginParameters):
-    """Noise of one variance v for all attributes: ``K_0 = v·I``.
+    """Noise of variance v in all attributes: ``K_0 = v·I``.
 
     v is in squared data units.
     """
@@ -25,10 +25,7 @@ class VarianceShape(PluginParameters):
 
 
 class AlongTheData(PluginParameters):
-    """Noise with the eigenvectors of the data's covariance.
-
-    The table's, or the population's if stated.
-    """
+    """Noise with the eigenvectors of the data's covariance."""
 
     of: Literal["table", "population"] = "table"
 
@@ -36,7 +33,7 @@ class AlongTheData(PluginParameters):
 class SpectrumShape(AlongTheData):
     """Noise with the data's eigenvectors and stated eigenvalues.
 
-    Largest eigenvalue of the data first; in squared data units.
+    Largest first; in squared data units.
     """
 
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
@@ -46,7 +43,7 @@ class DissimilarShape(AlongTheData):
     """Noise with the data's eigenvectors and a chosen dissimilarity.
 
     ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse
-    order; linear in between. ``variance``: mean over the attributes, in squared data units.
+    order. ``variance``: mean over attributes, in squared data units.
     """
 
     dissimilar: Annotated[float, Field(ge=0, le=1)]
@@ -107,21 +104,21 @@ def check_covariance(rows: Any) -> Array:
 def noise_shape(
     shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None
 ) -> Array:
-    """Return ``K_0``, the covariance of a row's noise at level 1, (N, N).
+    """``K_0``, the covariance of a row's noise at level 1, (N, N).
 
     Parameters
     ----------
     shape : 'white', 'data', 'bounds' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``.
-    base : Path, optional
-        Folder that a matrix file's path is relative to.
-    spans : ndarray of shape (N,), optional
+    base
+        Of a matrix file.
+    spans : (N,)
         ``Δ``: largest change of one record, from stated bounds.
 
     Raises
     ------
     AuditorError
-        A spectrum or matrix does not have N entries, or is no covariance; or no bounds are stated.
+        Not N entries, no covariance, or no bounds.
     """
     N = K_X.shape[0]
     if shape == "bounds":
@@ -155,10 +152,7 @@ ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesSha
 
 
 def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
-    """Return a diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``.
-
-    ``AuditorError`` if the number of variances is not N.
-    """
+    """Diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``."""
     if shape == "data":
         return np.diag(np.clip(np.diag(K_X), 0.0, None))
     if not isinstance(shape, VariancesShape):
@@ -171,10 +165,10 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
-    """Return noise eigenvalues of a chosen dissimilarity, shape (N,).
+    """Noise eigenvalues of a chosen dissimilarity, shape (N,).
 
-    From the data's (0) over equal eigenvalues (0.5) to the data's reversed (1), of any order; their
-    mean is ``variance``. huang2005, section 8.2, gives no formula.
+    From the data's (0) over equal (0.5) to reversed (1); mean ``variance``. huang2005, section 8.2,
+    gives no formula.
 
     Examples
     --------
@@ -191,7 +185,7 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
 
 
 def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
-    """Return the correlation dissimilarity of data and noise.
+    """Correlation dissimilarity of data and noise.
 
     ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)`` of correlations, N ≥ 2, from 0 (equal) to 2 (huang2005,
     Definition 8.1, with ERRATA's root).
@@ -207,9 +201,9 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
 
 
 def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
-    """Return a matrix from a CSV file without a header, relative to ``base``.
+    """Matrix from a CSV file without a header, relative to ``base``.
 
-    ``AuditorError`` if the file is missing, or is no matrix of numbers.
+    ``AuditorError`` if there is no matrix.
     """
     path = next((path for path in located(name, base) if path.is_file()), None)
     if path is None:

@@ -7,20 +7,19 @@
 | ``k`` | size of the smallest class | samarati2001 |
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
 | entropy ``ℓ`` | ``min_E exp(−Σ_v P_E(v) ln P_E(v))`` | machanavajjhala2007 |
-| ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
+| ``r_1 ≥ r_2 ≥ …`` | counts of a class's sensitive values | |
 | recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
-| ``h`` | ``max_E max_{v confidential} P_E(v)``: largest certainty about a confidential value | wang2007 |
-| ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
+| ``h`` | ``max_E max_{v confidential} P_E(v)`` | wang2007 |
+| ``e`` | least range of the sensitive values in a class; (k, e) also has k distinct values | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
-Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i |Σ_{j≤i}
-(P_E − P)(j)| / (m−1)``. With a hierarchy, distances are heights of the lowest common ancestor over the
-tree's.
+Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i
+|Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a hierarchy, relative heights of the lowest common ancestor.
 
-A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes (N,). A
-suppressed record has the whole domain as quasi-identifiers, and means of other values. Records that
-every copy held suppresses are in no class. ``anonymity_size`` is the mean size of a record's class.
+A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes
+(N,). A suppressed record has the whole domain as quasi-identifiers, and means elsewhere.
+``anonymity_size``: mean size of a record's class.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
-    """Return memory for a copy."""
+    """Memory for a copy."""
     return np.empty(
         rows,
         dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))],
@@ -46,10 +45,7 @@ def blank(rows: int, width: int) -> ClassRecords:
 def compose(
     values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
 ) -> ClassRecords:
-    """Return a copy from released values, (n, N), classes, and ranges, (n, q).
-
-    Values at ``quasi`` are not released.
-    """
+    """Copy from released values, (n, N), classes, and ranges, (n, q)."""
     copy = blank(*values.shape)
     copy["class"], copy["low"], copy["high"] = numbers, values, values
     copy["low"][:, quasi], copy["high"][:, quasi] = low, high
@@ -57,7 +53,7 @@ def compose(
 
 
 def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
-    """Return lower bounds, upper bounds, other attributes, suppression flag."""
+    """Lower bounds, upper bounds, other attributes, suppression flag."""
     low, high = copy["low"], copy["high"]
     return np.hstack(
         [low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0]
@@ -75,19 +71,19 @@ def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
 
 
 def classes(copies: Sequence[ClassRecords]) -> Indices:
-    """Return each record's class in every copy held, shape (b, k)."""
+    """Each record's class in every copy held, shape (b, k)."""
     return np.stack([copy["class"] for copy in copies], axis=1)
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return an attribute's values, (b,), and whether a copy has the record."""
+    """Attribute's values, (b,), and whether any copy has them."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
 def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
-    """Return each attribute's range over the copies that have the record."""
+    """Each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
     low = [
@@ -102,7 +98,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy makes another useless: classes and ranges are nested."""
+    """Whether a copy makes another useless by nested classes and ranges."""
     mine, theirs = one["class"], other["class"]
     of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
     of_class[mine] = theirs
@@ -116,7 +112,7 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
 
 
 def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-    """Return whether one copy of each coalition makes its others useless."""
+    """Whether one copy of each coalition makes its others useless."""
     parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
     whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
     held = sorted({copy for coalition in coalitions for copy in coalition})
@@ -125,27 +121,26 @@ def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict
 
 
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
-"""Distance between sensitive values: equal, by rank, or by each value's ancestors from parent to
-root (equal numbers).
+"""Distance between sensitive values: equal, by rank, or by ancestors up to the root.
 """
 
 
 def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
-    """Return the number of records per class and value, shape (classes, V)."""
+    """Number of records per class and value, shape (classes, V)."""
     counts = np.zeros(shape)
     np.add.at(counts, (classes, codes), 1.0)
     return counts
 
 
 def entropies(P: Array) -> Array:
-    """Return ``−Σ P ln P`` of each row, shape (rows,)."""
+    """``−Σ P ln P`` of each row, shape (rows,)."""
     return -(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1)
 
 
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
-    """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
+    """``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
 
-    From counts of shape (classes, V). Recursive (c, ℓ) holds for every c above its inverse.
+    Counts (classes, V). Recursive (c, ℓ) holds for c above the inverse.
 
     Examples
     --------
@@ -157,13 +152,13 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
 
 
 def spans(counts: Array, values: Array) -> Array:
-    """Return the range of each class's ascending values, shape (classes,)."""
+    """Range of each class's ascending values, shape (classes,)."""
     held = counts > 0
     return values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
-    """Return each class's distance from the table, (classes,); values sorted."""
+    """Each class's distance from the table, (classes,); values sorted."""
     gap = P_E - P
     if distance == "equal":
         return 0.5 * np.abs(gap).sum(axis=1)
@@ -211,14 +206,14 @@ def promises(
     ground: Ground,
     confidential: Sequence[float] = (),
 ) -> dict[str, float]:
-    """Return every metric.
+    """Every metric.
 
     Parameters
     ----------
-    members : ndarray of shape (m, k)
-        Classes of the released records in every copy held; m ≥ 1.
-    sensitive, whole : ndarrays of shapes (m,) and (n,)
-        Their sensitive values, and the original's.
+    members : (m, k)
+        Classes of released records in every copy held; m ≥ 1.
+    sensitive, whole : (m,) and (n,)
+        Sensitive values, theirs and the original's.
 
     Examples
     --------
@@ -255,7 +250,7 @@ def by_coalition(
     ground: Ground,
     confidential: Sequence[float] = (),
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition that has released records."""
+    """Every metric of every coalition that has released records."""
     seen: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in coalitions]
     whole = []
     for _, x, copies in blocks:

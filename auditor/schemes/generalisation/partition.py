@@ -2,13 +2,12 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
-| rules | conditions on every part: size ≥ k, and ℓ, α, h, e, t if requested | |
-| rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
-| lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
+| cut | split at the median of the relatively widest quasi-identifier | lefevre2006 |
+| rules | size ≥ k of every part, and ℓ, α, h, e, t if requested | |
+| rung | coarseness: bins of one width, or a hierarchy's nodes of one height; last, the domain | samarati2001 |
+| lattice | combinations of rungs by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
-Categories are places among the leaves of their hierarchy, so every node is an interval of places.
-Mondrian's intervals need not be nodes.
+Categories are places among a hierarchy's leaves. Mondrian's intervals need not be nodes.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from auditor.schemes.generalisation.classes import (
 )
 
 Rung = float | Array
-"""A bin width (0: unchanged; infinity: the whole domain), or the ascending first places of a
-hierarchy's nodes.
+"""A bin width (0: unchanged; infinity: the domain), or ascending first places of a hierarchy's
+nodes.
 """
 
 
@@ -42,27 +41,26 @@ class Rules:
 
     Attributes
     ----------
-    k : int
-    distinct : int
+    distinct
         Fewest distinct sensitive values.
-    entropy : float
+    entropy
         Least entropy ℓ.
-    alpha : float
+    alpha
         Largest share of one sensitive value.
-    t : float
+    t
         Largest earth mover's distance.
     recursive : (float, int)
-        c and ℓ; ``ℓ = 1`` and an infinite c mean no rule.
-    confidence : float
+        c and ℓ; ``ℓ = 1`` or infinite c: no rule.
+    confidence
         Largest share of one confidential value.
-    confidential : tuple of int
-        Their places among the table's.
-    spread : float
+    confidential
+        Places among the table's.
+    spread
         Least range of the sensitive values.
-    values : tuple of float
-        The table's sensitive values, ascending, for ``spread``.
-    ground : Ground
-        By rank, or by each place's ancestors in a hierarchy.
+    values
+        Sensitive values, ascending, for ``spread``.
+    ground
+        By rank, or by ancestors in a hierarchy.
     """
 
     k: int
@@ -114,17 +112,17 @@ class Partition(NamedTuple):
 def mondrian(
     Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None
 ) -> list[Indices]:
-    """Return the rows of each class of a strict Mondrian partition.
+    """Rows of each class of a strict Mondrian partition.
 
     Parameters
     ----------
-    Q : ndarray of shape (n, q)
-    codes : ndarray of shape (n,)
-        Sensitive values as places among the distinct values.
-    rules : Rules
-        The whole table must satisfy them, *not checked*.
-    within : sequence of ndarrays, optional
-        Rows of classes to cut, which satisfy the rules (*not checked*); by default one.
+    Q : (n, q)
+    codes : (n,)
+        Places of sensitive values.
+    rules
+        The table must satisfy them, *not checked*.
+    within : sequence of ndarrays
+        Classes to cut, which satisfy the rules (*not checked*).
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
@@ -139,17 +137,16 @@ def mondrian(
 
 
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
-    """Return a partition that merges classes of a finer one by Mondrian's cuts.
+    """Partition that merges classes of a finer one by Mondrian's cuts.
 
-    Every union of classes keeps the promises other than k (docs/method.md).
+    Unions keep the promises other than k (docs/method.md).
 
     Parameters
     ----------
-    finer : Partition
-        Classes do not overlap, and no record is suppressed.
-    k : int
-    coarser : Partition, optional
-        Unions of ``finer``'s classes, *not checked*; the whole table by default.
+    finer
+        No class overlaps, no record is suppressed.
+    coarser
+        Unions of ``finer``'s classes, *not checked*.
     """
     _, first, member, sizes = np.unique(
         finer.numbers, return_index=True, return_inverse=True, return_counts=True
@@ -233,7 +230,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Return classes as a partition, from members' ranges, shapes (m, q)."""
+    """Classes as a partition, from members' ranges, shapes (m, q)."""
     numbers = np.empty(len(low), dtype=np.intp)
     lowest = np.empty_like(low)
     highest = np.empty_like(high)
@@ -253,15 +250,13 @@ def _members(numbers: Indices) -> list[Indices]:
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
 ) -> Partition | None:
-    """Return the lowest partition of the lattice that satisfies the rules.
-
-    None if no partition satisfies the rules.
+    """Lowest partition of the lattice that satisfies the rules.
 
     Parameters
     ----------
     rungs : sequence of q sequences of Rung
-        From fine to coarse: bin widths, or the borders of a hierarchy's nodes.
-    most_suppressed : float
+        From fine to coarse.
+    most_suppressed
         Largest share of records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
