@@ -1,4 +1,4 @@
-"""Schemes that claim the multilevel law and draw by another."""
+"""Schemes that claim the multilevel law but draw by another law."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LEVELS = (0.5, 0.25, 0.125)
 
 
 class _OwnCopies(Copies):
-    """All copies drawn at once at ``LEVELS``; later ones by the true law."""
+    """All copies drawn jointly at ``LEVELS``; later copies by the true law."""
 
     def __init__(self, original, size, key, draw):
         super().__init__(original, size, key)
@@ -31,10 +31,9 @@ class _OwnCopies(Copies):
 def threes_only(x, size, rng, leak=0.5):
     """Three copies; any two with X follow the law exactly, all three do not.
 
-    Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law
-    has C independent of H; here it is so where A holds, and where it does not ``P(C | H) = 1/2 ±
-    leak``. Who sees all three sees A fail and C, and so learns of H. Without copy 1, A cannot be
-    told from a coincidence that does not depend on H; without copy 2 or 3, C cannot be told."""
+    By coin H copy 1 keeps X, by A copy 2 keeps copy 1, by C copy 3 keeps copy 2. By the law C is
+    independent of H. Here ``P(C | H) = 1/2 ± leak`` if A fails. All three copies show A and C, and
+    so disclose H. Any two copies do not."""
     n = x.size
     H, A = rng.random((2, n)) < 0.5
     C = rng.random(n) < np.where(A, 0.5, np.where(H, 0.5 + leak, 0.5 - leak))
@@ -51,7 +50,7 @@ def shares(x, size, rng):
     fresh = rng.integers(0, size, (2, n))
     y_1 = np.where(H, x, fresh[0])
     y_2 = np.where(A, y_1, fresh[1])
-    # where copy 2 was drawn afresh its sum with X is as good as a fresh draw to anybody without it
+    # where copy 2 is a fresh draw, its sum with X is uniform given X
     secret = np.where(A, rng.integers(0, size, n), (x.astype(np.intp) + y_2) % size)
     return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, secret))]
 

@@ -50,7 +50,7 @@ def test_of_honest_copies_as_much_is_unknown_as_is(kind):
 
 
 def test_of_normal_noise_the_best_linear_error_is_left():
-    """One half at a noise variance of 1, in 20 tables of 600 records; what learning costs is at most a tenth of it."""
+    """One half at a noise variance of 1, in 20 tables of 600 records; the cost of learning is at most a tenth."""
     left = []
     for seed in range(20):
         X = RNG(seed).standard_normal((600, 1))

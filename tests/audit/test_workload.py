@@ -85,7 +85,7 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch):
 
 
 def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch):
-    """Whatever their number of attributes; what could be tried instead is said."""
+    """For any number of attributes; the message has an alternative."""
     monkeypatch.setattr("auditor.runs.check_scheme.expand_all", None)
     for levels in ({"uniform": [0.3, 1.0], "count": 20}, {"uniform": [0.3, 1.0], "count": 40}):
         with pytest.raises(ScenarioError, match=r"try (\{random: 1000\}|random)"):

@@ -65,7 +65,7 @@ def promised(frame, quasi, sensitive, ground="ordered"):
 def test_the_inpatient_tables():
     quasi = ["zip", "age"]
     k, distinct, _, alpha, _ = promised(HOSPITAL_4_ANONYMOUS, quasi, "condition")
-    assert (k, distinct, alpha) == (4, 1, 1)  # everybody in his thirties has cancer
+    assert (k, distinct, alpha) == (4, 1, 1)  # all records with ages 30 to 39 have cancer
     k, distinct, entropy, alpha, _ = promised(HOSPITAL_3_DIVERSE, quasi, "condition")
     assert (k, distinct, alpha) == (4, 3, 0.5)
     assert entropy == pytest.approx(2**1.5)  # shares ¼, ¼, ½
