@@ -66,7 +66,7 @@ def usable(folder, name, rows):
     step = round(step) if registry.get("scheme", name).on_lattice else step
     result = audit(folder, name, table, 1)
     exact, written = figures(result), figures(disclosed(result))
-    other_noise = figures(audit(folder, name, table, 2))
+    others = [figures(audit(folder, name, table, seed)) for seed in (2, 3)]
     ends = []
     for sign in (1, -1):
         other = table.copy()
@@ -74,8 +74,8 @@ def usable(folder, name, rows):
         ends.append(figures(audit(folder, name, other, 1)))
     up, down = ends
     for key, value in exact.items():
-        if all(key in found for found in (other_noise, *ends, written)) and (
-            abs(other_noise[key] - value) <= 1e-9 * abs(value)
+        if all(key in found for found in (*others, *ends, written)) and all(
+            abs(o[key] - value) <= 1e-9 * abs(value) for o in others
         ):
             rise, fall = up[key] - value, value - down[key]
             if key[-1] == "std_error" and written[key] < 1.5 * _errors(exact, key, rows)[1]:
