@@ -38,21 +38,20 @@ def audited_files(folder, table, copies, data=None, scheme=None, **changes):
     return auditor.run(scenario | changes)
 
 
+def cells(result, **where):
+    """Return the figures of an audit whose fields have these values."""
+    return [
+        one
+        for one in result.measurements
+        if all(getattr(one, name) == value for name, value in where.items())
+    ]
+
+
 def record(value, error=0.01, **changes):
     """Return a figure of an attack on one copy."""
     fields = dict.fromkeys(Measurement._fields) | {
-        "sweep": {},
-        "scheme": "s",
-        "knowledge": "perfect",
-        "attack": "llse",
-        "coalition": (1,),
-        "levels": (0.5,),
-        "replicate": 1,
-        "attribute": "*",
-        "metric": "normalized_error",
-        "value": value,
-        "std_error": error,
-        "status": "ok",
-        "error_bar": "closed-form",
-    }
+        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,),
+        "levels": (0.5,), "replicate": 1, "attribute": "*", "metric": "normalized_error",
+        "value": value, "std_error": error, "status": "ok", "error_bar": "closed-form",
+    }  # fmt: skip
     return Measurement(**(fields | changes))

@@ -47,3 +47,13 @@ def command(capfd):
         return stopped.value.code or 0, out, err
 
     return run
+
+
+@pytest.fixture
+def quick_advice(monkeypatch):
+    """Advice by the fewest draws and by three attacks, one of each kind."""
+    from auditor.runs.advice import audits
+
+    every, three = audits.Asked.scenario, ["llse", "distribution-analysis", "map-estimate"]
+    monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
+    monkeypatch.setattr(audits.Asked, "scenario", lambda *asked: every(*asked) | {"attacks": three})

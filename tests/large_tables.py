@@ -40,14 +40,10 @@ TREES = re.compile(r"boosted-tree attack beyond [\d.e-]+%")
 
 def figures(result):
     return (
-        result.measurements,
-        result.distributions,
-        [
-            record.model_dump() | {"why": TREES.sub("", record.why)}
-            for record in result.expectations
-        ],
+        result.measurements, result.distributions,
+        [record.model_dump() | {"why": TREES.sub("", record.why)} for record in result.expectations],
         [summary.model_dump() for summary in result.data],
-    )
+    )  # fmt: skip
 
 
 def in_memory(monkeypatch, document):

@@ -36,15 +36,16 @@ def scenario(
     return "s.yaml"
 
 
+def perturb(auditor, file, *more, scheme="corner-wave"):
+    return auditor("perturb", file, *f"--scheme {scheme} --levels 1 --output out".split(), *more)
+
+
 @pytest.mark.parametrize("name", ["a" * 300 + ".csv", "~nosuchuser/x.csv", "x\0.csv"])
 def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
     source = '"' + name.replace("\0", "\\0") + '"'
     assert auditor("check", scenario(source))[0] == 2
     assert auditor("check", name)[0] == 2
-    assert (
-        auditor("perturb", name, "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0]
-        == 2
-    )
+    assert perturb(auditor, name)[0] == 2
     copies = f"[{{name: published, copies: [{source}]}}]"
     assert auditor("check", scenario("iris", schemes=copies))[0] == 2
     noise = f"[{{name: corner-wave, levels: [1], noise: {{matrix: {source}}}}}]"
@@ -74,12 +75,7 @@ def test_a_record_is_not_taken_for_a_header(here, auditor, what):
     status, _, err = auditor("check", scenario("t.csv"))
     assert status == 2
     assert "t.csv: " in err
-    assert (
-        auditor("perturb", "t.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "out")[
-            0
-        ]
-        == 2
-    )
+    assert perturb(auditor, "t.csv")[0] == 2
 
 
 @pytest.mark.parametrize("names", [["87654321.125", "b"], ["1987-06-05", "87654321.125"]])
@@ -110,19 +106,13 @@ def test_so_is_one_that_is_no_text(here, auditor, name):
 
 
 def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
-    assert (
-        auditor(
-            "check",
-            scenario("inline", data="  values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}\n"),
-        )[0]
-        == 2
-    )
-    for data in (
-        "  hierarchies: {d: {a: [HIV, HIV]}}\n",
-        "  hierarchies: {d: {a: HIV}}\n",
-        "  categorical: {d: [HIV, HIV]}\n",
+    for source, data in (
+        ("inline", "values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}"),
+        ("iris", "hierarchies: {d: {a: [HIV, HIV]}}"),
+        ("iris", "hierarchies: {d: {a: HIV}}"),
+        ("iris", "categorical: {d: [HIV, HIV]}"),
     ):
-        assert auditor("check", scenario("iris", data=data))[0] == 2
+        assert auditor("check", scenario(source, data=f"  {data}\n"))[0] == 2
 
 
 @pytest.mark.parametrize("file", ["..yaml", "...yaml"])
@@ -160,9 +150,7 @@ def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind
     if suffix == ".yaml":
         assert auditor("check", file) == (2, "", told)
         return
-    assert auditor(
-        "perturb", file, "--scheme", "corner-wave", "--levels", "1", "--output", "out"
-    ) == (2, "", told)
+    assert perturb(auditor, file) == (2, "", told)
     status, _, err = auditor("check", scenario(file))
     assert status == 2
     assert "s.yaml:2:11: data.source" in err
@@ -190,16 +178,7 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
     assert "1,000,000,000 rows of 2 columns need 59.6 GiB of memory, and there are 8.0 GiB" in err
     wide = "  rows: 1000000\n  spectrum: {large: 5, count: 2, small: 1, attributes: 5000}\n"
     assert "1,000,000 rows of 5,000 columns" in auditor("run", scenario("gaussian", data=wide))[2]
-    assert (
-        auditor(
-            "perturb",
-            "salary-like",
-            "--rows",
-            10**9,
-            *"--scheme uniform --levels 1 --output out".split(),
-        )[0]
-        == 2
-    )
+    assert perturb(auditor, "salary-like", "--rows", 10**9, scheme="uniform")[0] == 2
 
 
 @pytest.fixture

@@ -14,11 +14,9 @@ from benchmarks.fuzzing.judge import judged
 
 draws = st.randoms(use_true_random=False)
 settings.register_profile(
-    "fuzz",
-    parent=settings.get_profile("audit"),
-    database=None,
+    "fuzz", parent=settings.get_profile("audit"), database=None,
     suppress_health_check=list(HealthCheck),
-)
+)  # fmt: skip
 CORPUS = dict(corpus())
 
 

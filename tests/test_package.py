@@ -110,10 +110,8 @@ def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built):
         name for name in held if not name.startswith(f"auditor-{VERSION}.dist-info/")
     } == packages
     assert {name.partition("/")[0] for name in packages} == {
-        "auditor",
-        "auditor_attacks",
-        "auditor_reports",
-    }
+        "auditor", "auditor_attacks", "auditor_reports",
+    }  # fmt: skip
     assert packages >= {
         "auditor/py.typed", "auditor/data/files/cps.parquet", "auditor/scenario/template.yaml", "auditor/scenario/new/templates/published.yaml",
         "auditor_reports/templates/page.html.j2", "auditor_reports/templates/report.css", "auditor_reports/templates/report.js",

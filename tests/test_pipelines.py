@@ -64,11 +64,9 @@ def carried_out(folder, **given):
         outcome.append(
             (
                 step["name"],
-                subprocess.run(
-                    shell, cwd=folder, env=variables, timeout=PATIENCE, check=False
-                ).returncode,
+                subprocess.run(shell, cwd=folder, env=variables, timeout=PATIENCE, check=False).returncode,
             )
-        )
+        )  # fmt: skip
     return outcome
 
 
@@ -93,12 +91,9 @@ def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhe
         SCENARIO.replace("[0.5, 1.0]", "[0.001]").replace("at-most: 1", "at-least: 0.1")
     )
     outcome = carried_out(
-        elsewhere,
-        scenarios="audits/first.yaml\naudits/sec*.yaml",
-        options="--quiet --seed 2",
-        workers="1",
-        approved="approved",
-    )
+        elsewhere, scenarios="audits/first.yaml\naudits/sec*.yaml", options="--quiet --seed 2",
+        workers="1", approved="approved",
+    )  # fmt: skip
     assert [status for _, status in outcome] == [0, 0, 1, 0, 1]
     assert (
         elsewhere / "installed.txt"

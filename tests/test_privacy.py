@@ -151,20 +151,6 @@ def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, c
     assert caught.value.__cause__ is None
 
 
-def test_published_copies_that_cannot_be_read_are_told_without_their_values(here, command):
-    scenario(here, schemes=[{"name": "published", "copies": ["copy.csv"]}])
-    for content in (
-        f"age,pay\n1,{TEXT}\n",
-        f"age,pay\n1,{NUMBER}\n2,3\n",
-        f"age,pay\n1,2,{NUMBER}\n",
-    ):
-        (here / "copy.csv").write_text(content)
-        status, out, err = command("run", "canary.yaml")
-        assert status == 2
-        assert "copy.csv" in out + err
-        assert_no_canary(out + err)
-
-
 def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
     from auditor.runs import run_scenario as engine
 
@@ -181,21 +167,6 @@ def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
     assert_no_canary(out + err)
     monkeypatch.setenv("AUDITOR_DEBUG", "1")
     assert TEXT in command("run", "canary.yaml")[2]
-
-
-def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(here, command):
-    people().to_csv("people.csv", index=False)
-    _, out, err = command(
-        *(
-            "perturb people.csv --scheme corner-wave --levels 0.5 --seed 987654321 --output out"
-        ).split()
-    )
-    assert_no_canary(out + err)
-    written = [path.read_text() for path in (here / "out").iterdir()]
-    assert len(written) == 2
-    for text in written:
-        assert_no_canary(text)
-        assert "987654321" not in text
 
 
 def test_what_python_prints_of_our_objects_holds_no_values():

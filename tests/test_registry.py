@@ -26,17 +26,15 @@ KNOWLEDGE = {
 PARAMETERS = {
     "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}},
     "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
-    "metric": {"metric": "rmse", "at-most": 1.0},
-    "collusion-gain": {"at-least": 0.5},
-    "ranking": {"order": ["llse", "ndr"]},
-    "similarity": {"edges": [0.0, 5.0, 10.0]},
+    "metric": {"metric": "rmse", "at-most": 1.0}, "collusion-gain": {"at-least": 0.5},
+    "ranking": {"order": ["llse", "ndr"]}, "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "multi-pert"},
-}
+}  # fmt: skip
 
 
 def knowledge_of(attack):
@@ -68,11 +66,8 @@ DEAR = {
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [
-        pytest.param(*plugin, marks=pytest.mark.slow if plugin[1] in DEAR else ())
-        for plugin in PLUGINS
-    ],
-)
+    [pytest.param(*plugin, marks=pytest.mark.slow if plugin[1] in DEAR else ()) for plugin in PLUGINS],
+)  # fmt: skip
 def test_a_plugin_keeps_the_contract_of_its_kind(kind, name):
     cls = registry.get(kind, name)
     assert cls.kind == kind
@@ -131,10 +126,8 @@ def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
 def attacked(name, level=0.5, release=None):
     release = release or auditor.perturb(people(), "independent", [level, 2 * level], seed=2)
     how = {
-        "knowledge": knowledge_of(name),
-        "coalition": [1, 2],
-        **registry.get("attack", name).trial,
-    }
+        "knowledge": knowledge_of(name), "coalition": [1, 2], **registry.get("attack", name).trial,
+    }  # fmt: skip
     return release, auditor.attack(name, release, **how)
 
 
@@ -252,10 +245,8 @@ def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troubl
     assert "raises-on-pairs" in done.stdout
     assert "llse" in done.stdout
     warnings = done.stderr.splitlines()
-    assert (
-        "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError"
-        in warnings[0]
-    )
+    said = "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError"
+    assert said in warnings[0]
     assert "attack 'llse' is registered twice: by auditor_attacks.llse.JointLLSE" in done.stderr
     assert "trouble.double.Mine" in done.stderr
     assert "trouble.leaves" in done.stderr

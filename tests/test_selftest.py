@@ -29,10 +29,8 @@ BUILT = [case for case in all_cases() if issubclass(case, Planted)]
 def noise_of(case, rows, seed=1):
     x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ MIXING)
     made, levels, table = (
-        case(),
-        case.trial_levels,
-        TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows),
-    )
+        case(), case.trial_levels, TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows),
+    )  # fmt: skip
     out = [np.empty_like(x) for _ in levels]
     made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
     z = np.hstack([copy - x for copy in out])
@@ -68,10 +66,8 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
     leak, sound = found.cases
     assert (leak.case, leak.honest, leak.together) == (
-        "max-for-min",
-        False,
-        {"fails": 2, "undecided": 0, "holds": 0},
-    )
+        "max-for-min", False, {"fails": 2, "undecided": 0, "holds": 0},
+    )  # fmt: skip
     assert (sound.case, sound.honest, sound.together["fails"]) == ("honest-normal", True, 0)
     assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
     assert found.exit_status == 0

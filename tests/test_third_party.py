@@ -93,19 +93,15 @@ def site(tmp_path_factory):
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / name).write_text(text, encoding="utf-8")
     python(
-        *"-m build --wheel --no-isolation --outdir".split(),
-        folder / "dist",
-        folder / "source",
+        *"-m build --wheel --no-isolation --outdir".split(), folder / "dist", folder / "source",
         check=True,
-    )
+    )  # fmt: skip
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
     packages = virtual_environment(folder / "venv")
     python(
-        *"-m pip install --no-deps --no-index --no-compile --quiet --target".split(),
-        packages,
-        wheel,
-        check=True,
-    )
+        *"-m pip install --no-deps --no-index --no-compile --quiet --target".split(), packages,
+        wheel, check=True,
+    )  # fmt: skip
     (packages / "checkout.pth").write_text(str(ROOT))
     return folder
 

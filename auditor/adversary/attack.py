@@ -30,16 +30,16 @@ class Affine:
 
     Attributes
     ----------
-    weights : ndarray of shape (N, kN)
+    weights : (N, kN)
         ``W``, on the coalition's stacked copies.
-    offset : ndarray of shape (N,)
+    offset : (N,)
         0 if the attack centres on the true mean.
-    fixed : bool
-        Whether W and the offset depend on the law alone, so theory has closed forms.
-    known : ndarray of shape (N, N) or None
+    fixed
+        Whether W and the offset depend on the law alone.
+    known : (N, N) or None
         ``V``, on known true values: 0 outside the known columns (``View.known_columns``).
-    apart : bool
-        Whether a map that is not fixed was fitted to known ``Records`` alone, and is judged on others.
+    apart
+        Whether it was fitted to known ``Records`` alone, and is judged on others.
     """
 
     weights: Array
@@ -51,7 +51,7 @@ class Affine:
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
 
-        All have shape (n, N). No other memory grows with n.
+        Shapes (n, N).
         """
         blocks = np.split(self.weights, len(copies), axis=1)
         constant = centre + self.offset - sum(W @ centre for W in blocks)
@@ -65,14 +65,13 @@ class Affine:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AffineStack(Sequence[Affine]):
-    """Maps of several coalitions in one array, unpacked on access.
+    """Maps of several coalitions in one array.
 
     Attributes
     ----------
-    weights : ndarray of shape (B, N, MN)
+    weights : (B, N, MN)
         0 outside the coalition.
-    offsets : ndarray of shape (B, N)
-    fixed : bool
+    offsets : (B, N)
     held : sequence of B tuples of int
         Indices from 0.
     """
@@ -109,7 +108,7 @@ def check_real(*values: Any) -> None:
 
 
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
-    """Return finite numbers of a shape; ``PluginError`` for others."""
+    """Finite numbers of a shape; ``PluginError`` for others."""
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=np.float64)
     if estimate.shape != shape:
@@ -122,7 +121,7 @@ def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
 
 
 MOST_WEIGHT = 1e100
-"""Its square times any accepted variance is still a double."""
+"""Its square times any accepted variance is a double."""
 
 
 def check_finite_maps(weights: Array, offsets: Array) -> None:
@@ -166,10 +165,10 @@ class Cost(NamedTuple):
 
     Attributes
     ----------
-    fit, row : float
-        Core-seconds per attribute: for a fit to one coalition, and per row.
-    memory : int
-        Bytes besides the data.
+    fit, row
+        Core-seconds per attribute: per coalition, and per row.
+    memory
+        Bytes.
     """
 
     fit: float
@@ -182,34 +181,32 @@ class Attack(Plugin):
 
     kind = "attack"
     attack_kind: ClassVar[str] = "joint"
-    """Kind of attack: reports compare the strongest attack of each kind, and name kinds that were not tried.
+    """Kind of attack; reports compare the strongest of each.
     
-    Built-in kinds are ``linear``; nonlinear ``per attribute`` or ``joint``; ``with attributes``,
-    ``with a sample`` or ``with records``, by necessary knowledge; ``serial``; ``last digits``;
-    ``naming`` and ``attribute disclosure``, without numeric estimates."""
+    ``linear``; nonlinear ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or
+    ``with records``; ``serial``; ``last digits``; ``naming`` and ``attribute disclosure``."""
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
     """Families of schemes that it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
-    """Usable states of knowledge; empty: any."""
+    """Usable knowledge; empty: any."""
     serial: ClassVar[bool] = False
-    """Whether it uses a record's neighbours, so that row order matters."""
+    """Whether row order matters."""
     cost: ClassVar[Cost] = Cost(4e-4, 2e-7)
-    """Cost of one fit in tables of up to some 20,000 rows, with estimates, for `auditor check`.
-    Unused for linear attacks."""
+    """Cost for `auditor check`, in tables of some 20,000 rows; unused for linear attacks."""
     best_linear: ClassVar[bool] = False
-    """Whether it is the best linear attack under a known law, as theorems on pooling assume."""
+    """Whether it is the best linear attack under a known law."""
     wins: ClassVar[str] = ""
     """Conditions of success and failure, for `auditor show`."""
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return the cost under a noise distribution; None if unknown."""
+        """Cost under a noise distribution; None if unknown."""
         return self.cost
 
     def form(self) -> Attack:
-        """Return the attack that runs, by default itself.
+        """Attack that runs, by default itself.
 
-        Of a linear and a row-level form, one is registered and returns the other, made from equal
-        parameters, with its own ``name``, ``families`` and ``knowledge``.
+        One of two forms, linear or by rows, is registered; it returns the other by equal
+        parameters.
         """
         return self
 
@@ -234,36 +231,36 @@ class Attack(Plugin):
 
 
 class LinearAttack(Attack):
-    """An attack by an affine map; its error needs only second moments."""
+    """Attack by an affine map."""
 
     attack_kind = "linear"
 
     @abstractmethod
     def affine(self, view: View) -> Affine:
-        """Return the map for one coalition.
+        """Map for one coalition.
 
         Raises
         ------
         NotApplicable
-            The view lacks necessary data; the message is the reason.
+            Data are lacking; the message is the reason.
         """
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return the maps for several coalitions, of any sizes.
+        """Maps for several coalitions, of any sizes.
 
-        Override to solve many at once, with an ``AffineStack``: 14 times faster for a thousand.
+        An override with an ``AffineStack`` is 14 times faster for a thousand.
         """
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return theoretical bounds on the squared error, summed; None if unknown.
+        """Theoretical bounds on the squared error, summed; None if unknown.
 
-        ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the judged rows.
+        ``joint``: moments of ``[X, Y_1 … Y_k]``.
         """
         return None
 
     def over_rows(self) -> RowAttack:
-        """Return the attack for copies of another width.
+        """Attack for copies of another width.
 
         ``NotApplicable`` without moments.
         """
@@ -278,18 +275,16 @@ class Inferred:
 
     Attributes
     ----------
-    attribute : int
-    values : ndarray of shape (V,)
+    values : (V,)
         Sorted; other values have probability 0.
-    groups : ndarray of shape (V,)
-        Group of each value, 0 … G − 1; by default its own.
-    posterior : ndarray of shape (b, G)
-    prior : ndarray of shape (G,)
-        Without the record's copies.
-    claims : ndarray of shape (b,)
-        The claimed group; −1 for none.
-    linked : ndarray of shape (b,)
-        Probability of naming the record's own row among indistinguishable ones.
+    groups : (V,)
+        Group of each value, 0 … G − 1.
+    posterior : (b, G)
+    prior : (G,)
+        claims : (b,)
+        Group; −1 for none.
+    linked : (b,)
+        Probability of naming the record's own row.
     """
 
     attribute: int
@@ -307,11 +302,11 @@ class Regions:
 
     Attributes
     ----------
-    directions : ndarray of shape (N, N)
+    directions : (N, N)
         ``T``; the identity for bounds on attributes.
-    low, high : ndarrays of shape (b, N)
-        Bounds per record, possibly infinite.
-    claims : ndarray of bool, shape (b,)
+    low, high : (b, N)
+        Possibly infinite.
+    claims : bool, (b,)
     """
 
     directions: Array
@@ -321,21 +316,19 @@ class Regions:
 
 
 class Reconstruction:
-    """A nonlinear attack fitted to one coalition: copies in, estimates out.
+    """A nonlinear attack fitted to one coalition.
 
     Attributes
     ----------
-    neighbours : int
-        Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and
-        similar methods get these rows too, fewer at the ends of the table; their results are
-        ignored. ``inferred`` gets only the record's own row.
-    known_noise : ndarray of shape (|K|,) or None
-        Standard deviations of normal noise that the audit adds to known values in ``likeness``.
-    in_clear : ndarray of shape (|K|,) or None
-        Indices of attributes with known true values. An array of these, shape (b, |K|), then
-        follows the copies.
-    assigns : bool
-        Whether it names all targets at once, by a one-to-one map of largest total likeness.
+    neighbours
+        Rows before and after a record that its estimate depends on. Methods get these too, fewer at
+        the table's ends; their results are ignored. ``inferred`` gets only the record's own row.
+    known_noise : (|K|,) or None
+        Standard deviations of noise added to known values in ``likeness``.
+    in_clear : (|K|,) or None
+        Indices of known attributes. Their values, (b, |K|), then follow the copies.
+    assigns
+        Whether targets are named by a one-to-one map of largest total likeness.
     """
 
     neighbours: int = 0
@@ -344,78 +337,77 @@ class Reconstruction:
     assigns: bool = False
 
     def at(self, first: int) -> Reconstruction:
-        """Return the attack on rows from place ``first``, by default itself."""
+        """Attack on rows from place ``first``, by default itself."""
         return self
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates, shape (b, N), for a block of copies, each (b, N)."""
+        """Estimates, shape (b, N), for a block of copies, each (b, N)."""
         raise NotImplementedError
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
-        """Return both ends of posterior intervals, shapes (b, N), or None."""
+        """Both ends of posterior intervals, shapes (b, N), or None."""
         return None
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
-        """Return equally likely estimates, shapes (b, N), or None.
+        """Equally likely estimates, shapes (b, N), or None.
 
         As many for every block.
         """
         return None
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        """Return probabilities of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, (b,), or None."""
+        """Probabilities of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, (b,), or None."""
         return None
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
-        """Return the posterior of one attribute's values, or None."""
+        """Posterior of one attribute's values, or None."""
         return None
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
-        """Return ``e^H`` of the posterior, (b, N), NaN if unknown; or None."""
+        """``e^H`` of the posterior, (b, N), NaN if unknown; or None."""
         return None
 
     def regions(self, copies: Sequence[Array]) -> Regions | None:
-        """Return claimed regions of rare records, or None."""
+        """Claimed regions of rare records, or None."""
         return None
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
-        """Return each row's likeness to each target, shape (t, b), or None.
+        """Each row's likeness to each target, shape (t, b), or None.
 
-        Any increasing scale, independent of other rows. ``known`` has the targets' values of
-        ``view.known_columns``, shape (t, |K|).
+        On any increasing scale. ``known``, (t, |K|), has the targets' known values.
         """
         return None
 
     def expected(self, x: Array) -> Array | None:
-        """Return the mean of ``‖x̂ − x‖²`` over draws, shape (b,), or None.
+        """Mean of ``‖x̂ − x‖²`` over draws, shape (b,), or None.
 
-        For the audit alone: ``x`` are true records, shape (b, N).
+        For the audit alone; true records ``x``, (b, N).
         """
         return None
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return ``expected`` by the fitted rows; None if it does not need them.
+        """``expected`` by the fitted rows; None if it does not need them.
 
-        For the audit alone: ``seen`` yields true rows of the copies given to ``fit``, shape (b, N).
+        For the audit alone; ``seen`` yields true rows, (b, N).
         """
         return None
 
 
 class RowAttack(Attack):
-    """An attack that needs rows, fitted once and run block by block."""
+    """An attack by rows, block by block."""
 
     jumps: ClassVar[bool] = False
-    """Whether one draw in twenty may change its error by orders of magnitude, as by confused
-    columns. Error bars then use more draws."""
+    """Whether one draw in twenty may change its error by orders of magnitude; error bars then use
+    more draws."""
     combines: ClassVar[bool] = False
-    """Whether it uses only the best combination under Gaussian noise of one shape, or the least perturbed copy of a
-    process with independent increments. Coalitions with equal relevant copies are then attacked once."""
+    """Whether the best combination (Gaussian noise of one shape) or the least perturbed copy (one
+    process) suffices; coalitions with equal ones are attacked once."""
 
     @abstractmethod
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the attack fitted to one coalition.
+        """Attack fitted to one coalition.
 
-        ``blocks`` yields lists of k copies of shape (b, N), repeatedly.
+        ``blocks`` yields k copies of shape (b, N), repeatedly.
         """
 
 
@@ -424,10 +416,9 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class CategoricalView(Informed):
-    """An adversary's law, knowledge and domain; never the original.
+    """Law, knowledge and domain; never the original.
 
-    ``law`` is of the ``copies``, ascending numbers. A label is a value, or a tuple of values, per code.
-    ``given`` has data from its knowledge; see ``need``.
+    ``copies`` ascend. A label is a value, or a tuple of values, per code.
     """
 
     copies: tuple[int, ...]
@@ -442,7 +433,7 @@ class CategoricalView(Informed):
         return self.law.size
 
     def coalition(self, copies: Sequence[int]) -> CategoricalView:
-        """Return the view of a smaller coalition of this view's copies."""
+        """View of a smaller coalition of this view's copies."""
         places = [self.copies.index(copy) + 1 for copy in copies]
         return replace(
             self, copies=tuple(copies), law=self.law.of(places), given=self.given.of(places, 1)
@@ -450,7 +441,7 @@ class CategoricalView(Informed):
 
 
 def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return a plugin's probabilities after a check (``PluginError``).
+    """Plugin's probabilities after a check (``PluginError``).
 
     Real, of the shape, finite, nonnegative, rows summing to 1.
     """
@@ -470,12 +461,12 @@ class Inference:
 
     Attributes
     ----------
-    prior : ndarray of shape (s,)
-    fixed : bool
-        Whether prior and channel are independent of the drawn noise, so closed forms exist.
-    serial : bool
-        Whether a record's posterior depends on its neighbours. ``posterior`` then gets all records
-        of a block in order, else each distinct outcome once. Must not be ``fixed``.
+    prior : (s,)
+    fixed
+        Whether prior and channel are independent of the drawn noise.
+    serial
+        Whether neighbours matter. ``posterior`` then gets a block's records in order, else each
+        distinct outcome once. Not ``fixed``.
     """
 
     prior: Array
@@ -483,19 +474,19 @@ class Inference:
     serial: bool = False
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
+        """``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
         raise NotImplementedError
 
     def counting(self, copies: int) -> Sequence[int]:
-        """Return the places of the copies that the posterior depends on."""
+        """Places of the copies that the posterior depends on."""
         return range(copies)
 
     def for_redraws(self) -> Inference:
-        """Return the attack for redraws, which may share the start of a fit."""
+        """Attack for redraws, which may share the start of a fit."""
         return self
 
     def checked(self, copies: Sequence[Codes]) -> Array:
-        """Return ``posterior`` after the checks of ``probabilities``."""
+        """``posterior`` after the checks of ``probabilities``."""
         return probabilities(
             self.posterior(copies), (copies[0].size, self.prior.size), "a posterior"
         )
@@ -511,7 +502,7 @@ class CategoricalAttack(Attack):
         """Return the attack fitted to one coalition, or raise ``NotApplicable``."""
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
-        """Return predicates ``Q(X)`` to measure, as masks of shape (s,) by name."""
+        """Predicates ``Q(X)`` to measure, as masks of shape (s,) by name."""
         return {}
 
     def check_table(self, table: Table) -> None:
@@ -534,9 +525,9 @@ def _text(value: Any) -> Any:
 
 
 def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
-    """Return the domain values that a predicate names.
+    """Domain values that a predicate names.
 
-    For several attributes a value is a list. ``AuditorError`` if it is not in the domain.
+    ``AuditorError`` if a value is not in the domain.
     """
     places = {_text(label): k for k, label in enumerate(labels)}
     chosen = np.zeros(len(labels), dtype=bool)
@@ -564,12 +555,12 @@ class Coalitions:
 
     Attributes
     ----------
-    kind : str
+    kind
         ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets``
         (nonempty), ``copies`` (a list), ``first`` (copies 1 … m) or ``random`` (distinct subsets).
-    copies : tuple of int
+    copies
         For ``copies``.
-    count : int
+    count
         For ``first`` and ``random``.
     """
 
@@ -578,7 +569,7 @@ class Coalitions:
     count: int = 0
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         if self.kind in NAMED:
             return self.kind
         return {self.kind: list(self.copies) if self.kind == "copies" else self.count}
@@ -586,7 +577,7 @@ class Coalitions:
     def expand(self, M: int, seed: int) -> Iterator[Coalition]:
         """Yield the coalitions among M copies, each ascending.
 
-        ``AuditorError`` if a copy does not exist, or they are too many.
+        ``AuditorError`` for unknown copies, or too many coalitions.
         """
         everybody = tuple(range(1, M + 1))
         if self.kind in ("pairs", "subsets"):
@@ -610,7 +601,7 @@ class Coalitions:
             yield copies
 
     def size(self, M: int) -> int:
-        """Return the number of coalitions among M copies."""
+        """Number of coalitions among M copies."""
         subsets = int(2**M) - 1
         sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets}
         return min(self.count, subsets) if self.kind == "random" else sizes.get(self.kind, 1)
@@ -649,7 +640,7 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
 
 
 def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
-    """Return all distinct coalitions, by size and then by copy number."""
+    """All distinct coalitions, by size and then by copy number."""
     return list(_expanded(tuple(entries), M, seed))
 
 

@@ -1,6 +1,6 @@
 """Knowledge of published results: regressions, trees, margins, rules.
 
-For numbers published figures replace the adversary's estimates of a normal ``q``.
+Published figures replace estimates of a normal ``q``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -15,21 +15,20 @@ For numbers published figures replace the adversary's estimates of a normal ``q`
 | ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1 | scalar |
 | | ``b = ρ b̂``, ``a = μ − b·E``, ``s² = v − bᵀTb``: the leaf's regression | |
 
-Data are normal in a leaf, truncated to its box. The leaf's regression replaces the estimated one, and
-ρ is recomputed once. *Not checked*: predictors normal within a box, and equal slopes within leaves up
-to ρ.
+Data are normal in a leaf, truncated to its box; ρ is recomputed once. *Not checked*: normal
+predictors within a box, and equal slopes up to ρ.
 
-For categories each result states the cell shares of a partition of the domain. Iterative proportional
-fitting from a uniform start finds the prior of maximum entropy:
+For categories, iterative proportional fitting from a uniform start finds the prior of maximum
+entropy:
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``c_j(x), m_j`` | the cell of value x in the j-th table, and the published shares of its cells | (s,), (cells,) |
-| | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
+| ``c_j(x), m_j`` | cell of x in the j-th table, published shares of cells | (s,), (cells,) |
+| | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, each j in turn | |
 
-A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and
-confidence ``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has
-one per leaf and target value.
+A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence ``κ = P(C | A)`` has three cells: both
+(σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has one per leaf and target value, a
+marginal table one per combination of values.
 
 Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; breiman1984, quinlan1986; deming1940,
 csiszar1975.
@@ -71,11 +70,8 @@ class LinearModel:
 
     Attributes
     ----------
-    target : int
-    on : ndarray of shape (m,)
-    on : ndarray of shape (m,)
-    intercept, variance : float
-        ``a`` in the target's units, and ``s²`` in their square, ≥ 0.
+    on : (m,)
+        In the target's units, and their square, ≥ 0.
     """
 
     target: int
@@ -86,7 +82,7 @@ class LinearModel:
 
 
 def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.intp]) -> LinearModel:
-    """Return the regression of an attribute on others, from their moments."""
+    """Regression of an attribute on others, from their moments."""
     b = regression(covariance[[target]][:, on], covariance[np.ix_(on, on)])[0]
     s2 = max(0.0, float(covariance[target, target] - b @ covariance[on, target]))
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
@@ -103,7 +99,7 @@ class ModelledMoments(SampleMoments):
     predictors: tuple[Array, Array] | None = None
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
-        """Return moments with the published regression."""
+        """Moments with the published regression."""
         return with_model(mean, covariance, self.model, self.predictors)
 
 
@@ -113,10 +109,7 @@ def with_model(
     model: LinearModel,
     predictors: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """Return mean, (N,), and covariance, (N, N), under a published regression.
-
-    ``predictors`` are their mean and covariance, in place of the estimates.
-    """
+    """Mean, (N,), and covariance, (N, N), under a published regression."""
     O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
     own = least_squares(mean, covariance, t, O)
     residual = covariance[t] - own.coefficients @ covariance[O]  # Cov(ê, x)
@@ -145,11 +138,9 @@ LEAST_IN_LEAF = 7
 NO_GAIN = 1e-9
 """Least share of the sum of squares that a split must remove."""
 RIDGE = 1e-9
-"""Share of a predictor's variance that is independent of the others, so that no box is
-impossible."""
+"""Least independent share of a predictor's variance, so that no box is impossible."""
 POINT = 1e-12
-"""Least variance of a predictor, relative to the squared distance from the mean to the furthest box
-end."""
+"""Least variance of a predictor, relative to the squared distance to the furthest box end."""
 
 
 class RegressionTree(NamedTuple):
@@ -157,14 +148,12 @@ class RegressionTree(NamedTuple):
 
     Attributes
     ----------
-    target : int
-    target : int
-    on : ndarray of shape (m,)
-    low, high : ndarrays of shape (L, m)
-        Each leaf's box, ``low < x_O ≤ high``, possibly infinite.
-    mean, variance : ndarrays of shape (L,)
-        Of the target in each leaf, variances ≥ 0.
-    share : ndarray of shape (L,)
+    on : (m,)
+    low, high : (L, m)
+        Boxes ``low < x_O ≤ high``.
+    mean, variance : (L,)
+        Of the target.
+    share : (L,)
         Of all records; NaN if not stated.
     """
 
@@ -177,7 +166,7 @@ class RegressionTree(NamedTuple):
     share: Array
 
     def leaf_of(self, x: Array) -> NDArray[np.intp]:
-        """Return each record's leaf, shape (n,), from predictors, shape (n, m)."""
+        """Each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
         return there.argmax(axis=0)
 
@@ -185,7 +174,7 @@ class RegressionTree(NamedTuple):
 def stated(
     node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]
 ) -> RegressionTree:
-    """Return a tree from stated figures, with predictors ``names`` at ``on``."""
+    """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
     def walk(node: Split | Leaf, low: Array, high: Array) -> None:
@@ -206,9 +195,9 @@ def stated(
 
 
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
-    """Return the tree that an owner would publish, by CART (breiman1984).
+    """Tree that an owner would publish, by CART (breiman1984).
 
-    From predictors, (n, m), and target, (n,); at most ``depth`` splits above a leaf.
+    Predictors (n, m), target (n,); at most ``depth`` splits above a leaf.
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -236,10 +225,10 @@ class Leaves(NamedTuple):
 
     Attributes
     ----------
-    weight : ndarray of shape (L,)
-    mean, covariance : ndarrays of shapes (L, N) and (L, N, N)
+    weight : (L,)
+    mean, covariance : (L, N) and (L, N, N)
         Before truncation.
-    box : Inside
+    box
         Of the predictors.
     """
 
@@ -261,7 +250,7 @@ class TreeMoments(SampleMoments):
     predictors: tuple[Array, Array, Array] | None = None
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
-        """Return leaf distributions from estimated moments."""
+        """Leaf distributions from estimated moments."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
         K = covariance[np.ix_(O, O)]
@@ -282,7 +271,7 @@ class TreeMoments(SampleMoments):
         return Leaves(weight, means, covariances, box)
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
-        """Return the moments of the mixture of all leaves."""
+        """Moments of the mixture of all leaves."""
         O, (weight, means, K, box) = self.tree.on, self.leaves(mean, covariance)  # noqa: E741 - the symbols above
         moved = []
         for m, C, E, T in zip(means, K, box.mean, box.covariance, strict=True):
@@ -292,7 +281,7 @@ class TreeMoments(SampleMoments):
 
 
 def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
-    """Return the predictors' mean and covariance per leaf, and its share."""
+    """Predictors' mean and covariance per leaf, and its share."""
     leaf, L = tree.leaf_of(x), len(tree.mean)
     share = np.bincount(leaf, minlength=L) / len(x)
     parts = [
@@ -306,14 +295,14 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
 
 
 def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
-    """Return mean, (N,), and covariance, (N, N), of a mixture."""
+    """Mean, (N,), and covariance, (N, N), of a mixture."""
     mean = weight @ means
     d = means - mean
     return mean, np.einsum("l,lij->ij", weight, covariances) + (weight[:, None] * d).T @ d
 
 
 def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
-    """Return the covariance with some independent variance of each predictor."""
+    """Covariance with some independent variance of each predictor."""
     O = tree.on  # noqa: E741 - the symbols above
     ends = [np.where(np.isfinite(end), end - mean[O], 0.0) ** 2 for end in (*tree.low, *tree.high)]
     least = np.zeros(len(mean))
@@ -325,7 +314,7 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
 
 
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
-    """Return the regression in each leaf, with the published mean and variance."""
+    """Regression in each leaf, with the published mean and variance."""
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
     estimated = explained + own.variance
@@ -344,7 +333,7 @@ def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[Lin
 def implied(
     models: Sequence[LinearModel], tree: RegressionTree, weight: Array, box: Inside
 ) -> LinearModel:
-    """Return the overall regression of the target implied by the leaves'."""
+    """Overall regression of the target implied by the leaves'."""
     within = np.array(
         [T @ model.coefficients for T, model in zip(box.covariance, models, strict=True)]
     )
@@ -359,8 +348,7 @@ def implied(
 
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
-"""The iteration stops at the first error of shares; after the most sweeps the second is allowed,
-for figures of three digits."""
+"""Error of shares at which the iteration stops, and allowed after the most sweeps."""
 
 LEAST_GAIN = 1e-12
 """Least reduction of entropy by a split."""
@@ -376,10 +364,10 @@ class PublishedTable(NamedTuple):
 def published_prior(
     knowledge: PublishedRules, attributes: Sequence[Attribute], own: Array
 ) -> Array:
-    """Return the maximum-entropy prior given published results, shape (s,).
+    """Maximum-entropy prior given published results, shape (s,).
 
-    ``own`` has the table's shares, shape (s,), for figures that are not stated. ``DataError`` with
-    the path of the field for unknown names or contradictory figures.
+    ``own``, (s,), has the table's shares for unstated figures. ``DataError`` with the field's path
+    for unknown names or contradictions.
     """
     tables = [
         measured(cells_of(names, attributes, ("margins", place)), own)
@@ -398,12 +386,12 @@ def published_prior(
 
 
 def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTable:
-    """Return cells with the table's own shares, (s,); at least ``count`` cells."""
+    """Cells with the table's own shares, (s,); at least ``count`` cells."""
     return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
-    """Return the maximum-entropy distribution given tables, shape (s,).
+    """Maximum-entropy distribution given tables, shape (s,).
 
     ``DataError`` if none agrees.
     """
@@ -429,7 +417,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
 def ruled(
     rule: Rule, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]
 ) -> PublishedTable:
-    """Return a rule's cells: antecedent with and without consequent, rest."""
+    """Rule's cells: antecedent with and without consequent, rest."""
     when, then = (
         _holds(dict(part), attributes, (*path, key))
         for key, part in (("if", rule.when), ("then", rule.then))
@@ -444,7 +432,7 @@ def ruled(
 def grown_tree(
     tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]
 ) -> PublishedTable:
-    """Return the cells of a tree grown from the table's shares."""
+    """Cells of a tree grown from the table's shares."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
     cells_of(tree.on, attributes, (*path, "predictors"))
@@ -474,7 +462,7 @@ def grown_tree(
 
 
 def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
-    """Return ``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
+    """``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
     given = np.divide(
@@ -486,7 +474,7 @@ def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) 
 def cells_of(
     names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
 ) -> NDArray[np.intp]:
-    """Return each domain value's combination of some attributes, shape (s,).
+    """Each domain value's combination of some attributes, shape (s,).
 
     ``DataError`` if an attribute does not exist.
     """
@@ -528,10 +516,7 @@ def _holds(
 
 
 def check_knowledge(knowledge: Knowledge, table: Table) -> None:
-    """Refuse knowledge that the table cannot provide (``AuditorError``).
-
-    Too many rows, nothing left to attack, or an unknown attribute.
-    """
+    """Refuse knowledge that the table cannot provide (``AuditorError``)."""
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
         raise DataError(
             f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}", ("rows",)

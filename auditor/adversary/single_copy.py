@@ -7,11 +7,11 @@
 | ``Sigma_r`` | covariance of its noise, ``v·K_0`` | (N, N) | huang2005 (14) |
 | ``x̂`` | ``m + F(y − m)``, F the filter | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
 | ``π_b`` | probability that ``x`` lies in bin b | (B,) | |
-| ``c_m`` | perturbed values counted in cell m, ``n`` in all | (m,) | |
+| ``c_m`` | count in cell m, ``n`` in all | (m,) | |
 | ``L_mb`` | likelihood of cell m given bin b, at midpoints (iteration) or averaged (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-Both iterations stop at statistically insignificant gains, as convergence makes spikes.
+Iterations stop early, since convergence makes spikes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CovarianceSource = Literal["knowledge", "copies"]
 
 
 def combined_noise(view: View, covariance: Array) -> Array:
-    """Return ``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
+    """``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
 
-    ``covariance``, (N, N), is the combination's. With unknown ``K_X`` and noise ``v·K_X`` the result is
-    ``v/(1+v)`` of it. ``NotApplicable`` if the law is unknown.
+    ``v/(1+v)`` of ``covariance``, (N, N), with unknown ``K_X`` and noise ``v·K_X``.
+    ``NotApplicable`` without a law.
     """
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
@@ -52,7 +52,7 @@ def combined_noise(view: View, covariance: Array) -> Array:
 
 
 def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
-    """Return ``Cov(Y) − Sigma_r``, shape (N, N), with eigenvalues ≥ 0.
+    """``Cov(Y) − Sigma_r``, shape (N, N), with eigenvalues ≥ 0.
 
     Source: huang2005, Theorems 5.1 and 8.2; ERRATA sets negative eigenvalues to 0.
     """
@@ -66,7 +66,7 @@ class SampleFilter(LinearAttack):
 
     @abstractmethod
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return the number of directions to keep."""
+        """Number of directions to keep."""
 
     def _kept(self, view: View) -> int:
         _, covariance, values, _ = view.spectrum
@@ -74,16 +74,16 @@ class SampleFilter(LinearAttack):
         return self.kept(values, variance, view.held.count)
 
     def affine(self, view: View) -> Affine:
-        """Return the projection about the copy's own mean."""
+        """Projection about the copy's own mean."""
         mean, _, _, V = view.spectrum
         V = V[:, : self._kept(view)]
         return filter_map(view, V @ V.T, mean, fixed=False)
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return bounds on the error by eigenvalues alone.
+        """Bounds on the error by eigenvalues alone.
 
-        Summed over attributes; infinite above if the filter was fitted to other rows. For the fitted
-        rows both bounds include the error of the mean, ``(m − mu_X)²``.
+        Summed over attributes; unbounded above for rows other than the fitted. For fitted rows both
+        include ``(m − mu_X)²``.
         """
         kept, same = self._kept(view), view.held.count == joint.count
         N, w = view.width, view.weights
@@ -104,7 +104,7 @@ class SampleFilter(LinearAttack):
 
 
 def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
-    """Return ``x̂ = m + F(Σ w_i y_i − m)`` as a map of the stacked copies.
+    """``x̂ = m + F(Σ w_i y_i − m)`` as a map of the stacked copies.
 
     ``fixed``: F, (N, N), and m, (N,), depend on the law alone.
     """
@@ -118,23 +118,22 @@ Method = Literal["em", "iteration"]
 
 MOST_STEPS = 2000
 LEAST_LIKELIHOOD = 1e-250
-"""Likelihood below which a cell is impossible under every bin; division would overflow."""
+"""Likelihood below which a cell is impossible under every bin."""
 GAIN = 0.1
-"""EM stops when a step gains less log-likelihood, in nats over all records."""
+"""Least gain in log-likelihood of an EM step, in nats."""
 CHI_SQUARE_SHARE = 0.01
-"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point
-(agrawal2000)."""
+"""Least change of a step, as a share of the χ² test's 95 % point (agrawal2000)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram:
-    """A distribution that is flat within bins.
+    """Histogram: a distribution flat within bins.
 
     Attributes
     ----------
-    edges : ndarray of shape (B + 1,)
+    edges : (B + 1,)
         Ascending, in data units.
-    mass : ndarray of shape (B,)
+    mass : (B,)
         Probabilities, sum 1.
     """
 
@@ -161,17 +160,16 @@ def reconstruct(
     method: Method = "em",
     steps: int = MOST_STEPS,
 ) -> Histogram:
-    """Return the distribution of original values, given perturbed counts.
+    """Distribution of original values, given perturbed counts.
 
     Parameters
     ----------
-    y, counts : ndarrays of shape (m,)
+    y, counts : (m,)
         Midpoints of the cells, narrow relative to the noise (*not checked*), and ``c_m``.
-    edges : ndarray of shape (B + 1,)
+    edges : (B + 1,)
         Of the original values.
-    noise : NoiseDensity
     method : 'em' or 'iteration'
-    steps : int
+    steps
         Most steps.
 
     Notes

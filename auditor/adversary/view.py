@@ -2,9 +2,9 @@
 
 | knowledge | given besides the copies |
 | --- | --- |
-| ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
+| ``perfect``, ``known-attributes`` | ``ExactMoments``, each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published`` |
+| ``model`` | ``ModelledMoments`` or ``TreeMoments`` |
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 
@@ -51,7 +51,7 @@ class Knowledge:
         return ()
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return self.name
 
 
@@ -73,11 +73,10 @@ class Estimated(Knowledge):
 
     Attributes
     ----------
-    rows : int
+    rows
         Number of rows, drawn from the seed, ≥ 2.
     structure : 'scheme' or 'none'
-        ``none``: the copies' unstructured NM×NM sample covariance, as in the paper's Fig. 2
-        (ERRATA).
+        ``none``: the unstructured NM×NM sample covariance (Fig. 2, ERRATA).
     """
 
     name = "estimated"
@@ -92,16 +91,13 @@ class Estimated(Knowledge):
         )
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {"estimated": {"rows": self.rows, "structure": self.structure}}
 
 
 @dataclass(frozen=True)
 class KnownRecords(Knowledge):
-    """Some original records, matched to their copies, and the noise law.
-
-    Errors are measured on the other records only.
-    """
+    """Original records matched to their copies, and the noise law."""
 
     name = "known-records"
     count: int
@@ -112,12 +108,12 @@ class KnownRecords(Knowledge):
         return f"{self.name}({self.count})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {self.name: self.count}
 
 
 class UnmatchedRecords(KnownRecords):
-    """Some original records, not matched to released rows."""
+    """Original records, not matched to released rows."""
 
     name = "unmatched-records"
 
@@ -146,7 +142,7 @@ class KnownAttributes(Knowledge):
         return f"{self.name}({', '.join(self.attributes)})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         return {self.name: list(self.attributes)}
 
 
@@ -190,17 +186,16 @@ class PublishedModel(Estimated):
 
     Attributes
     ----------
-    target : str
-    on : tuple of str
+    on
         The predictors.
-    known : bool
+    known
         Whether the predictors' true values are known for every record.
-    regression : Regression or None
-        Published figures; None: computed from the table.
-    depth : int or None
-        Most splits (≥ 1) above a leaf of a tree grown from the table; None: a linear regression.
+    regression
+        None: computed from the table.
+    depth
+        Most splits (≥ 1) above a leaf, if grown from the table.
     tree : Split, Leaf or None
-        A regression tree with stated figures.
+        Stated figures.
     """
 
     name = "model"
@@ -243,7 +238,7 @@ class PublishedModel(Estimated):
         return f"{self.name}({self.target}{on}{figures}, rows={self.rows}{known})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         spec: dict[str, Any] = {
             "target": self.target,
             "predictors": list(self.on),
@@ -286,9 +281,9 @@ class Rule:
     ----------
     when, then : tuples of (str, value)
         ``when`` may be empty.
-    confidence : float or None
-        ``P(then | when)``, in (0, 1]; None: the table's own, as for support.
-    support : float or None
+    confidence
+        ``P(then | when)``, in (0, 1]; None: the table's own.
+    support
         ``P(when, then)``, in (0, confidence].
     """
 
@@ -322,11 +317,10 @@ class PublishedRules(Knowledge):
     Attributes
     ----------
     margins : tuple of tuples of str
-        The attributes of each marginal table.
-    rules : tuple of Rule
-    tree : Tree or None
-        Grown from the table, with leaf shares and the target's distribution.
-    known : tuple of str
+        Attributes of each table.
+    tree
+        Grown from the table.
+    known
         Attributes whose true values are known for every record.
     """
 
@@ -358,7 +352,7 @@ class PublishedRules(Knowledge):
         return f"{self.name}({published}{known})"
 
     def spec(self) -> Any:
-        """Return the scenario's spelling."""
+        """Scenario's spelling."""
         spec: dict[str, Any] = {}
         if self.margins:
             spec["margins"] = [list(names) for names in self.margins]
@@ -449,8 +443,8 @@ class Informed:
 class ExactMoments(Given):
     """The table's own moments.
 
-    ``mu_X`` and ``K_X``, divisor n; ``distribution`` maps an attribute's index to its distinct values,
-    ascending, and their shares, or is None.
+    ``mu_X``, ``K_X`` (divisor n); ``distribution``: ascending distinct values and shares by
+    attribute, or None.
     """
 
     what = "the data's exact mean and covariance"
@@ -540,13 +534,13 @@ class KnownPairs(Given):
 
 
 MOST_KEPT, SMALL = 32, 64
-"""Most cached coalition views, and most columns of their copies: a megabyte."""
+"""Most cached coalition views, and most columns of their copies."""
 MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
-"""Combinations per batch, and numbers of an intermediate product: sixteen megabytes."""
+"""Combinations per batch, and numbers of an intermediate product."""
 
 
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
-    """Return the rounding of copies in roots of noise multiples, (..., N).
+    """Rounding of copies in roots of noise multiples, (..., N).
 
     ``loudest`` has levels, shape (...), and ``square`` mean squares, shape (..., N).
     """
@@ -557,9 +551,9 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
 
 
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
+    """Means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
 
-    Of weights of shape (B, M), and moments of the stacked copies.
+    Weights of shape (B, M).
     """
     (B, M), N = w.shape, mean.size // w.shape[1]
     combined, step = np.empty((B, N, N)), max(1, min(MOST_NEIGHBOURS, MOST_HALVES // (M * N * N)))
@@ -573,7 +567,7 @@ def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array
 
 
 def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
-    """Return ``K_X``, shape (..., N, N), without the copies' noise.
+    """``K_X``, shape (..., N, N), without the copies' noise.
 
     Noise multiples ``v``, shape (...).
     """
@@ -585,32 +579,31 @@ def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View(Informed):
-    """Moments of an adversary's copies, and its knowledge; never the original.
+    """Moments of copies, and knowledge; never the original.
 
     Attributes
     ----------
     attributes : tuple of N str
-    copies : tuple of int
-        The coalition's copy numbers, ascending; k of them.
-    levels : tuple of float
-        Their levels; empty if unknown.
-    law : NoiseLaw or None
-        The noise law of the coalition's copies; None if unknown.
-    centre : ndarray of shape (N,)
-        A point near the data, the origin of moments only. Moments of transformed copies are about
-        their own means.
-    released : Moments
-        Moments of the stacked copies over all released rows, about the centre, d = kN.
-    given : Given
-        Data from its knowledge; see ``need``.
-    scheme : mapping
+    copies
+        Copy numbers, ascending; k of them.
+    levels
+        Empty if unknown.
+    law
+        None if unknown.
+    centre : (N,)
+        Origin of moments; transformed copies have their own means.
+    released
+        Of the stacked copies over all released rows, d = kN.
+    given
+        See ``need``.
+    scheme
         Its public ``name`` and parameters.
-    seed : int
-        For an attack's random guesses.
-    steps : callable
-        Returns the attributes' public recording steps, shape (N,), NaN for none.
-    starts : dict
-        Fits to the release, by name, for its redraws.
+    seed
+        For random guesses.
+    steps
+        Returns public recording steps, (N,), NaN for none.
+    starts
+        Fits by name, for redraws.
     """
 
     attributes: tuple[str, ...]
@@ -637,7 +630,7 @@ class View(Informed):
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """Return the view of a smaller coalition, cached."""
+        """View of a smaller coalition, cached."""
         key, cache = tuple(copies), self._kept
         if key in cache:
             return cache[key]
@@ -681,7 +674,7 @@ class View(Informed):
     def weights(self) -> Array:
         """Weights of the least noisy unbiased combination of copies, shape (k,).
 
-        Sum 1; equal without a law. Bounded so that moments resolve the combination.
+        Sum 1; equal without a law.
         """
         if self._combination is None:
             return np.full(len(self.copies), 1.0 / len(self.copies))
@@ -703,7 +696,6 @@ class View(Informed):
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
-        """Combination and noise multiple, weights bounded by the grain."""
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
@@ -733,7 +725,7 @@ class View(Informed):
         return float(self._combination[1])
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
-        """Return mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
+        """Mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
         held = moments is self.held
         covariance = self.held_covariance if held else moments.covariance(max(1, moments.count - 1))
         mean, combined = combinations(self.weights[None], moments.mean, covariance)
@@ -749,9 +741,9 @@ class View(Informed):
     def data_moments(self) -> tuple[Array, Array]:
         """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as known or estimated.
 
-        ``Estimated`` knowledge gives ``Cov − v·K_0`` of the best combination, clipped to be
-        positive semi-definite. If the noise follows the data it gives ``Cov / (1 + v)`` (li2012,
-        section 6.1). Then a published model is applied. ``NotApplicable`` without moments.
+        ``Estimated``: ``Cov − v·K_0`` of the best combination, clipped to be positive
+        semi-definite, or ``Cov / (1 + v)`` if the noise follows the data (li2012, section 6.1);
+        then a published model is applied. ``NotApplicable`` without moments.
         """
         if isinstance(self.given, ExactMoments):
             return self.given.mean, self.given.covariance

@@ -2,13 +2,13 @@
 
 | unit | use | size |
 | --- | --- | --- |
-| block | unit of reading, drawing and attacking, with its own random stream | 2¹⁸ values |
+| block | of reading, drawing and attacking; own random stream | 2¹⁸ values |
 | stripe | whole blocks: the least share of a pass per worker | 1 to 16 blocks |
 | row group | separate moments, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
 | piece, chunk | fits the cache during work | 2¹⁶ to 2¹⁸ values |
 
-The partition depends on the table's shape alone, and is part of a seed's meaning. A pass sums each
-stripe in one process and adds stripes in order, so results are identical for any number of workers.
+The partition depends on the table's shape alone. Stripes are added in order, so results are
+identical for any number of workers.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_VALUES = 2**18
-"""Values (rows × attributes) in a block: seeding a stream is 5 % of filling it, and it fits the
-cache.
+"""Values in a block: seeding is 5 % of filling it, and it fits the cache.
 """
 
 CHUNK_VALUES = 2**18
-"""Values in a chunk that stays in the cache (two megabytes) during work."""
+"""Values in a chunk that stays in the cache."""
 
 JACKKNIFE_GROUPS = 32
-"""Groups of rows for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %, and t(31) is
-nearly normal.
+"""Groups for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %.
 """
 
 FEWEST_GROUPS = 8
-"""Groups if each needs much memory: intervals by t(7) have equal coverage, and are a sixth wider.
+"""Groups if each needs much memory: t(7) intervals are a sixth wider.
 """
 MOST_PRODUCTS = 2**25
-"""Most products in the moments of all groups, 256 MiB: below 724 columns all groups are kept."""
+"""Most products in the moments of all groups."""
 
 
 def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(start, stop)`` of every block of a table.
+    """``(start, stop)`` of every block of a table.
 
     Examples
     --------
@@ -55,20 +53,18 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
 
 
 def block_rows(width: int) -> int:
-    """Return the number of rows of every block except the last."""
+    """Number of rows of every block except the last."""
     return max(64, BLOCK_VALUES // max(1, width))
 
 
 STRIPES = 64
-"""Most blocks with a stripe each; more blocks form this number of stripes, or a multiple."""
+"""Most blocks with a stripe each."""
 MOST_BLOCKS = 16
-"""Blocks of the longest stripe: some four million values, half a second of work."""
+"""Blocks of the longest stripe."""
 
 
 def stripes(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(first, stop)`` block numbers of every stripe.
-
-    The least share of work and of a sum.
+    """``(first, stop)`` block numbers of every stripe.
 
     Examples
     --------
@@ -90,7 +86,7 @@ def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, in
 def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     """Return, block by block, the contiguous row groups for moments.
 
-    About ``min(rows, 32)`` groups, and one per block if there are more blocks.
+    About ``min(rows, 32)`` groups, or one per block.
     """
     blocks = row_blocks(rows, width)
     target = rows / min(rows, JACKKNIFE_GROUPS)
@@ -98,9 +94,9 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
 
 
 def block_head(rows: int, width: int, wanted: int) -> int | None:
-    """Return the number of first records of every block in a sample.
+    """Number of first records of every block in a sample.
 
-    Some ``wanted`` records from all over the table, equal in every run; None for all.
+    Some ``wanted`` records in all; None for every record.
 
     Examples
     --------
@@ -116,8 +112,8 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
 def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` for joint moments.
 
-    As ``row_groups`` for few blocks, else ``STRIPES`` groups of whole stripes. Large moments of
-    ``columns`` have at most ``MOST_PRODUCTS`` products, but at least ``FEWEST_GROUPS`` groups.
+    As ``row_groups`` for few blocks, else ``STRIPES`` groups of whole stripes; at most
+    ``MOST_PRODUCTS`` products, but at least ``FEWEST_GROUPS`` groups.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:
@@ -151,14 +147,14 @@ P = TypeVar("P", bound=Part)
 
 
 class Job(ABC, Generic[P]):
-    """Computation of a pass; sent to the processes that read the rows.
+    """Computation of a pass.
 
     Attributes
     ----------
-    exact : bool
-        Whether parts are whole numbers, which may be added in any order.
-    drawn : bool
-        Whether the generators of the copies are used, not only the copies.
+    exact
+        Whether parts may be added in any order.
+    drawn
+        Whether the copies' generators are used.
     """
 
     exact: ClassVar[bool] = False
@@ -166,7 +162,7 @@ class Job(ABC, Generic[P]):
 
     @abstractmethod
     def begin(self) -> P:
-        """Return an empty result."""
+        """Empty result."""
 
     @abstractmethod
     def take(self, block: Any, into: P) -> None:
@@ -177,7 +173,7 @@ class Job(ABC, Generic[P]):
 
 
 def added_up(job: Job[P], parts: Iterable[P]) -> P:
-    """Return a job's result for the whole table, from its parts in order."""
+    """Job's result for the whole table, from its parts in order."""
     whole = job.begin()
     for part in parts:
         whole.add(part)
@@ -194,8 +190,7 @@ def walk(
 ) -> Iterator[P]:
     """Process stripes ``first`` to ``stop`` of a table; all by default.
 
-    ``block`` returns a block by number, with its generators if wanted. Yields the part of each
-    stripe, or one of an exact job.
+    ``block`` returns a block by number. Yields the part of each stripe, or one of an exact job.
     """
     into = None
     for a, b in stripes(rows, width)[first:stop]:
@@ -220,7 +215,7 @@ def seal(*arrays: Any) -> None:
 
 
 def readable(arrays: Sequence[A]) -> list[A]:
-    """Return read-only views of writable arrays."""
+    """Read-only views of writable arrays."""
     views = [array.view() for array in arrays]
     seal(*views)
     return views

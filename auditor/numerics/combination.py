@@ -2,14 +2,14 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``Sigma`` | covariance of the noise across copies (noise multiples) | (k, k) |
+| ``Sigma`` | noise covariance across copies (noise multiples) | (k, k) |
 | ``w, v`` | least-variance weights (sum 1) and their noise multiple | (k,), scalar |
 | ``F`` | a root, ``Sigma = F Fᵀ`` | (k, k) |
 | ``b`` | the copy with least noise | |
 | ``Δ`` | ``f_j − f_b``: noise of copy j relative to copy b | (k, k) |
 
-A copy is known up to its *grain*: the rounding of doubles, or the coarser one of second moments. If
-levels of dependent copies differ by δ, exact weights of size ``1/δ`` amplify it.
+A copy's *grain* is the rounding of doubles, or of second moments. Exact weights of size ``1/δ``
+amplify it if levels differ by δ.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import neighbours
 
 TRIFLE = 1e-6
-"""Share of the least level that the amplified grain may add before weights are bounded; reported
-figures do not change below.
+"""Share of the least level that the amplified grain may add before weights are bounded.
 """
 
 
 def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple[Array, Array]:
-    """Return weights and variance of the least-noise combination of copies.
+    """Weights and variance of the least-noise combination of copies.
 
-    Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``,
-    ``v = 1/(1ᵀSigma⁻¹1)``. With 1 outside the range of a singular ``Sigma``, ``v = 0``.
+    Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v =
+    1/(1ᵀSigma⁻¹1)``. ``v = 0`` with 1 outside the range of ``Sigma``.
 
     Parameters
     ----------
-    grain : float, or ndarray of shape (...)
-        Rounding error of each copy, in roots of noise multiples; bounds weights (``within_grain``).
+    grain : float, or (...)
+        Rounding of copies, in roots of noise multiples (``within_grain``).
     """
     k = Sigma.shape[-1]
     if k == 1:
@@ -68,10 +67,10 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
 
 
 def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return weights of the least noisy copies, and whether they are optimal.
+    """Weights of the least noisy copies, and whether they are optimal.
 
-    They are if every other copy equals the best plus noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012,
-    Theorem 4), to the last bits. A decomposition would show spurious gains for close levels.
+    They are if ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012, Theorem 4). A decomposition would show
+    spurious gains for close levels.
     """
     b = own.argmin(axis=-1)[..., None]
     with_best = np.take_along_axis(Sigma, b[..., None], axis=-2)[..., 0, :]
@@ -114,11 +113,11 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
 
 
 def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
-    """Return the best combination of copies that are known up to a grain.
+    """Best combination of copies that are known up to a grain.
 
     Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. With ``Sigma = F Fᵀ`` and rows
-    ``f_j − f_b`` of Δ, exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance includes the
-    grain, > 0; the minimum excludes the best copy's own.
+    ``f_j − f_b`` of Δ, exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance
+    includes the grain, > 0.
     """
     grain2 = np.square(grain)
     F = level_root(Sigma)
@@ -137,9 +136,9 @@ def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
 
 
 def level_root(Sigma: Array) -> Array:
-    """Return F with ``F Fᵀ = Sigma``, shape (..., k, k), exactly singular.
+    """``F`` with ``F Fᵀ = Sigma``, shape (..., k, k), exactly singular.
 
-    Eigenvalues of the correlations at rounding level are set to 0.
+    Eigenvalues at rounding level become 0.
     """
     size = np.sqrt(np.clip(np.einsum("...kk->...k", Sigma), 0.0, None))
     divisor = np.where(size > 0, size, 1.0)
@@ -149,7 +148,7 @@ def level_root(Sigma: Array) -> Array:
 
 
 def grain_of_moments(loudest: Array) -> Array:
-    """Return the rounding of copies in second moments, shape (...).
+    """Rounding of copies in second moments, shape (...).
 
     In roots of noise multiples.
     """
@@ -162,9 +161,9 @@ class Levels:
 
     Attributes
     ----------
-    Sigma : ndarray of shape (M, M)
+    Sigma : (M, M)
     coalitions : sequence of B tuples of int
-        Ascending places, from 0; neighbours of equal size are computed together.
+        Ascending places, from 0.
     """
 
     Sigma: Array = field(repr=False)
@@ -172,7 +171,7 @@ class Levels:
 
     @classmethod
     def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
-        """Return the levels of coalitions given by copy numbers, cached."""
+        """Levels of coalitions given by copy numbers, cached."""
         return _levels(
             np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(),
             tuple(copies),
@@ -181,7 +180,7 @@ class Levels:
 
     @classmethod
     def all(cls, Sigma: Array) -> Levels:
-        """Return the levels of one coalition that holds every copy."""
+        """Levels of one coalition that holds every copy."""
         return cls(Sigma, (tuple(range(len(Sigma))),))
 
     @cached_property
@@ -203,7 +202,7 @@ class Levels:
         return self.best(np.zeros(len(self.coalitions)))
 
     def best(self, grain: Array) -> tuple[Array, Array]:
-        """Return each coalition's ``best_unbiased_combination``.
+        """Each coalition's ``best_unbiased_combination``.
 
         Weights on all copies, (B, M), and variances.
         """
@@ -236,14 +235,14 @@ def _levels(Sigma: bytes, copies: Coalition, coalitions: tuple[Coalition, ...]) 
 
 
 def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], Array]) -> Array:
-    """Return ``W = wᵀ ⊗ G(v)`` of coalitions, with each attribute's own grain.
+    """``W = wᵀ ⊗ G(v)`` of coalitions, with each attribute's own grain.
 
     Parameters
     ----------
-    grain : ndarray of shape (N,) or (..., B, N)
-        As in ``best_unbiased_combination``, by attribute.
-    gain : callable
-        Returns ``G(v)``, shape (..., B, N, N), of noise multiples of shape (B,).
+    grain : (N,) or (..., B, N)
+        By attribute.
+    gain
+        Returns ``G(v)``, (..., B, N, N), of (B,) multiples.
 
     Returns
     -------

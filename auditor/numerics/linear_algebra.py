@@ -1,12 +1,12 @@
 """Linear algebra for singular covariances, and autoregression.
 
-An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by ``x − P y = (I − P) x
-− P r``, two orthogonal parts: squared, ``tr (I − P) K_X + tr P K_R``. With eigenvalues ``λ_X, λ_R, ε``,
-falling, of data, noise and ``K_Y − K_X``:
+``x̂ = P y``, P the projection on the copy's first k directions, errs by orthogonal parts, ``x − P y
+= (I − P) x − P r``: squared, ``tr (I − P) K_X + tr P K_R``. With falling eigenvalues ``λ_X, λ_R,
+ε`` of data, noise and ``K_Y − K_X``:
 
 - ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X`` (Eckart–Young).
-- ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y`` than the
-  data's own directions, and two projections of rank k differ on ``K_Y − K_X`` by at most this sum.
+- ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``:
+  P holds more of ``K_Y`` than the data's own directions.
 - ``Σ_{j>N−k} λ_R^j ≤ tr P K_R ≤ Σ_{j≤k} λ_R^j``.
 
 For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem 5.2).
@@ -28,13 +28,13 @@ from auditor.numerics.random_streams import Rng
 EPS = float(np.finfo(np.float64).eps)
 
 PROPORTIONAL = 4 * np.finfo(float).eps
-"""Tolerance of proportional covariances, in units of their sum's deviations."""
+"""Tolerance of proportional covariances."""
 
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
-    """Return a matrix scaled to unit diagonal, and its diagonal's roots.
+    """Matrix scaled to unit diagonal, and its diagonal's roots.
 
-    Shapes (..., N, N) and (..., N). Rows with a diagonal entry not above 0 are unchanged.
+    Shapes (..., N, N) and (..., N).
     """
     own = np.einsum("...nn->...n", K)
     root = np.sqrt(np.where(own > 0, own, 1.0))
@@ -42,14 +42,13 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
 
 
 def pseudo_inverse(K: Array) -> Array:
-    """Return ``K⁺`` of a covariance, shape (N, N), via its correlations."""
+    """``K⁺`` of a covariance, shape (N, N), via its correlations."""
     correlations, root = in_own_units(K)
     return np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root)
 
 
 WIDEST = 1e5
-"""Ratio of two attributes' deviations up to which unscaled eigenvalues are accurate to 1e-6 in
-either unit.
+"""Ratio of deviations up to which unscaled eigenvalues are accurate to 1e-6.
 """
 
 
@@ -59,10 +58,7 @@ def is_diagonal(K: Array) -> bool:
 
 
 def widely_scaled(K: Array) -> NDArray[np.bool_]:
-    """Whether eigenvalues would lose small attributes to rounding.
-
-    One answer per matrix of shape (..., N, N).
-    """
+    """Whether eigenvalues would lose small attributes to rounding."""
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
     return root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(
         axis=-1, initial=np.inf
@@ -70,9 +66,9 @@ def widely_scaled(K: Array) -> NDArray[np.bool_]:
 
 
 def clip_to_psd(K: Array, like: Array | None = None) -> Array:
-    """Return the nearest positive semi-definite matrix, shape (..., N, N).
+    """Nearest positive semi-definite matrix, shape (..., N, N).
 
-    Negative eigenvalues become 0; in the units of ``like``, a covariance, if sizes differ widely.
+    Negative eigenvalues become 0, in units of ``like`` if sizes differ widely.
     """
     if like is not None and (wide := widely_scaled(like)).any():
         own = np.einsum("...nn->...n", like)
@@ -84,19 +80,19 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
-    """Return descending eigenvalues, (N,), and column eigenvectors, (N, N)."""
+    """Descending eigenvalues, (N,), and column eigenvectors, (N, N)."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     return values[::-1], vectors[:, ::-1]
 
 
 def symmetric_root(K: Array) -> Array:
-    """Return the symmetric ``K^½``, shape (N, N), negative eigenvalues as 0."""
+    """Symmetric ``K^½``, shape (N, N), negative eigenvalues as 0."""
     values, vectors = np.linalg.eigh(K)
     return (vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T
 
 
 def correlation(K: Array) -> Array:
-    """Return a covariance's correlations, 0 for a constant, shape (N, N)."""
+    """Covariance's correlations, 0 for a constant, shape (N, N)."""
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
     product = np.outer(scale, scale)
     C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
@@ -109,17 +105,17 @@ class Pencil:
     """``K_X`` and ``K_0`` diagonalised jointly, for all noise multiples.
 
     ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``, on the range of ``K_X + K_0``. Leading axes
-    hold several pairs; directions outside the range are then columns of 0.
+    hold pairs; directions outside the range are 0.
 
     Attributes
     ----------
-    basis : ndarray of shape (..., N, r)
-    inverse : ndarray of shape (..., r, N)
+    basis : (..., N, r)
+    inverse : (..., r, N)
         ``A`` and ``A⁺``.
-    share : ndarray of shape (..., r)
+    share : (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
-    proportional : ndarray of shape (...)
-        Whether one is a multiple of the other, of full rank: ``G(v)`` is then a number.
+    proportional : (...)
+        Whether one is a multiple of the other, of full rank.
     """
 
     basis: Array = field(repr=False)
@@ -158,7 +154,7 @@ class Pencil:
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
-        """Return ``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
+        """``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
@@ -170,14 +166,14 @@ class Pencil:
         return G
 
     def error(self, v: Array) -> Array:
-        """Return ``K_X − G(v) K_X``, shape (..., N, N), without cancellation.
+        """``K_X − G(v) K_X``, shape (..., N, N), without cancellation.
 
         Source: li2012 (7).
         """
         return (self.basis * self._left(v)[..., None, :]) @ self.basis.swapaxes(-1, -2)
 
     def error_of(self, j: int, v: Array) -> Array:
-        """Return entry (j, j) of ``error`` of one pair, shape (...)."""
+        """Entry (j, j) of ``error`` of one pair, shape (...)."""
         return self._left(v) @ self.basis[j] ** 2
 
     def _left(self, v: Array) -> Array:
@@ -194,7 +190,7 @@ class Pencil:
 
 
 def regression(K_xy: Array, K_y: Array) -> Array:
-    """Return ``W = K_xy K_y⁺``, shape (N, d), for any covariance.
+    """``W = K_xy K_y⁺``, shape (N, d), for any covariance.
 
     Source: li2012 (4) and (6). ``K_xy`` must be in the range of ``K_y``, *not checked*.
     """
@@ -202,7 +198,7 @@ def regression(K_xy: Array, K_y: Array) -> Array:
 
 
 def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return ``W`` as ``regression``, and the rank of ``K_y``.
+    """``W`` as ``regression``, and the rank of ``K_y``.
 
     Shapes (..., N, d) and (...).
     """
@@ -215,14 +211,14 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
 
 
 def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
-    """Return the covariances of ``v_index − v_less``, shape (B, k, k)."""
+    """Covariances of ``v_index − v_less``, shape (B, k, k)."""
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
     return K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off]
 
 
 def haar(N: int, rng: Rng, *count: int) -> Array:
-    """Return uniformly random orthogonal matrices, shape (*count, N, N).
+    """Uniformly random orthogonal matrices, shape (*count, N, N).
 
     Source: Mezzadri 2007.
     """
@@ -231,10 +227,9 @@ def haar(N: int, rng: Rng, *count: int) -> Array:
 
 
 def noise_edge(rows: int, attributes: int, variance: float) -> float:
-    """Return ``σ²(1 + 1/√Q)²``, ``Q = n/N``: the largest noise eigenvalue.
+    """``σ²(1 + 1/√Q)²``, ``Q = n/N``: the largest noise eigenvalue.
 
-    For white noise of variance σ². Asymptotic at a fixed ratio, accurate from N ≈ 20. Source: liu2008,
-    section 3.2 (the bound of kargupta2003).
+    Asymptotic, accurate from N ≈ 20. Source: liu2008, section 3.2 (the bound of kargupta2003).
 
     Examples
     --------
@@ -247,18 +242,18 @@ def noise_edge(rows: int, attributes: int, variance: float) -> float:
 def projection_error_range(
     data: NDArray[np.float64], noise: NDArray[np.float64], added: NDArray[np.float64], kept: int
 ) -> tuple[float, float]:
-    """Return bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
+    """Bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
 
     Parameters
     ----------
-    data, noise, added : ndarrays of shape (N,)
+    data, noise, added : (N,)
         ``λ_X``, ``λ_R`` and ``ε``, falling, in squared data units.
-    kept : int
+    kept
         ``k``, from 0 to N.
 
     Notes
     -----
-    The lower bound holds for any k directions. With sample covariances both hold in every draw.
+    The lower bound holds for any k directions.
 
     Examples
     --------
@@ -276,7 +271,7 @@ def projection_error_range(
 
 BELOW_ROUNDING = 1e-20
 NEARLY_ALL = 1e-12
-"""Least variance share of an innovation: without innovations the equations are singular."""
+"""Least variance share of an innovation."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +310,6 @@ class Autoregression:
 
     @cached_property
     def _first(self) -> Array:
-        """``r_0 … r_p``."""
         p = self.order
         A = np.eye(p)
         for h in range(1, p + 1):
@@ -335,22 +329,21 @@ class Autoregression:
         return float(self.polynomial @ self.polynomial) / self.innovation_variance
 
     def autocorrelations(self, lags: int) -> Array:
-        """Return ``r_0 … r_{lags − 1}``."""
+        """``r_0 … r_{lags − 1}``."""
         first = self._first[: self.order]
         return np.concatenate(
             [first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]]
         )[:lags]
 
     def _root(self, rows: int) -> Array:
-        """Cholesky factor of ``r_{|t−u|}``."""
         return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
 
     def stationary(self, normals: Array) -> Array:
-        """Return p consecutive rows from p rows of N(0, 1), shape (p, N)."""
+        """``p`` consecutive rows from p rows of N(0, 1), shape (p, N)."""
         return self._root(len(normals)) @ normals
 
     def continued(self, past: Array, innovations: Array) -> Array:
-        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
+        """``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
         # the filter's state after the past
         left = -scipy.signal.lfilter(
             self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0
@@ -363,8 +356,8 @@ class Autoregression:
     def lead(self, rows: Array, end: Array) -> None:
         """Condition rows on the p rows ``end`` that follow, in place.
 
-        The rows were drawn given their past alone. Their regression on the error of the end is added.
-        Exact if ``memory ** len(rows)`` is negligible.
+        Rows drawn given their past get their regression on the end's error. Exact if ``memory **
+        len(rows)`` is negligible.
         """
         p, off = self.order, end - rows[-self.order :]
         rows[-p:] = end
@@ -375,7 +368,7 @@ class Autoregression:
         )[::-1]
 
     def innovations(self, rows: Array) -> Array:
-        """Return independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
+        """Independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
 
         The first p rows are ``stationary`` inverted.
         """
@@ -388,10 +381,9 @@ class Autoregression:
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:
-    """Return coefficients of the best autoregression by BIC; () for none.
+    """Coefficients of the best autoregression by BIC; () for none.
 
-    ``r_0 = 1 … r_P``, sums of products over n, were estimated from so many values. The order minimises
-    ``values·ln s² + p ln values`` (schwarz1978).
+    The order minimises ``values·ln s² + p ln values`` (schwarz1978).
     """
     best: tuple[float, tuple[float, ...]] = (0.0, ())
     for p in range(1, len(r)):

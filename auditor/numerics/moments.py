@@ -6,8 +6,7 @@
 | ``t`` | ``Σ v`` over rows | (d,) |
 | ``P`` | ``Σ v vᵀ`` over rows | (d, d) |
 
-Moments of row groups add up. Rows are centred *before* products: at an offset of 10⁸ deviations
-``Σ x² − n x̄²`` is lost to rounding.
+Moments of row groups add up. Rows are centred *before* products, against rounding.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ class Moments:
 
     Attributes
     ----------
-    count : int
-    total : ndarray of shape (d,)
-    products : ndarray of shape (d, d)
+    total : (d,)
+    products : (d, d)
     """
 
     count: int
@@ -41,13 +39,13 @@ class Moments:
 
     @classmethod
     def of(cls, rows: Array) -> Moments:
-        """Return the moments of centred rows, shape (b, d)."""
+        """Moments of centred rows, shape (b, d)."""
         # a product with ones halves the time
         return cls(rows.shape[0], np.ones(rows.shape[0]) @ rows, rows.T @ rows)
 
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
-        """Return the sum of one or more moments, in order."""
+        """Sum of one or more moments, in order."""
         return reduce(
             lambda a, b: cls(a.count + b.count, a.total + b.total, a.products + b.products), parts
         )
@@ -73,18 +71,18 @@ class Moments:
         return (np.diag(self.products) - self.total * self.total / self.count) / self.count
 
     def covariance(self, divisor: int | None = None) -> Array:
-        """Return the covariance, shape (d, d); divisor n by default."""
+        """Covariance, shape (d, d); divisor n by default."""
         centred = self.products - np.outer(self.total, self.total) / self.count
         return centred / (divisor or self.count)
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
-        """Return the moments of some copies, by number from 1, alone."""
+        """Moments of some copies, by number from 1, alone."""
         found = self.parts([copy + 1 for copy in copies], width)
         # no view of the original
         return Moments(found.count, found.total.copy(), found.products.copy())
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
-        """Return the moments of some of the stacked parts, numbered from 1."""
+        """Moments of some of the stacked parts, numbered from 1."""
         if self.size == 0:
             return self
         index = neighbours(attribute_index(places, width))
@@ -119,7 +117,7 @@ class Awaited(Moments):
 
 
 def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
-    """Return the joint moments of tables' rows, (n, N), piece by piece."""
+    """Joint moments of tables' rows, (n, N), piece by piece."""
     stack = Stack(centre, len(parts))
     for a, b in stack.pieces(0, len(parts[0])):
         stack.add([part[a:b] for part in parts])
@@ -127,12 +125,12 @@ def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
 
 
 def centred(parts: Sequence[Array], centre: Array) -> Array:
-    """Return ``[x, y_1 … y_M]`` less the centre, shape (b, d)."""
+    """``[x, y_1 … y_M]`` less the centre, shape (b, d)."""
     return np.concatenate(parts, axis=1) - np.tile(centre, len(parts))
 
 
 LAID_VALUES = 3 * 2**16
-"""Values in a stacked piece: one and a half megabytes, which fit the cache."""
+"""Values in a stacked piece, which fit the cache."""
 
 
 class Stack:
@@ -162,17 +160,17 @@ class Stack:
             np.subtract(part.T, self._centre, out=columns)
 
     def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Array:
-        """Return some rows of the last piece, shape (r, d)."""
+        """Some rows of the last piece, shape (r, d)."""
         return np.ascontiguousarray(self._columns[:, chosen].T)
 
     def moments(self) -> Moments:
-        """Return the moments added since the last call; not empty."""
+        """Moments added since the last call; not empty."""
         (found,), self._parts = self._parts, []
         return found
 
 
 def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-    """Return consecutive ascending places as a slice; others unchanged."""
+    """Consecutive ascending places as a slice; others unchanged."""
     run = (
         index.size > 0
         and index[-1] - index[0] == index.size - 1
@@ -182,14 +180,14 @@ def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
 
 
 def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
-    """Return the index of a square submatrix."""
+    """Index of a square submatrix."""
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
 def stacked(
     groups: Sequence[Moments], columns: NDArray[np.intp] | slice
 ) -> tuple[Array, Array, Array]:
-    """Return counts, totals and products of some columns of G groups.
+    """Counts, totals and products of some columns of G groups.
 
     Shapes (G,), (G, c) and (G, c, c).
     """
@@ -206,6 +204,6 @@ def stacked(
 
 
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
-    """Return the places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
+    """Places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width
     return (first[:, None] + np.arange(width)).ravel()

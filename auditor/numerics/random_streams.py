@@ -2,12 +2,12 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``K`` | 256 bits of the operating system's entropy, one key for each call of ``perturb`` or ``extend`` | |
-| ``K_name`` | the key of one named draw, ``HKDF-Expand(K, name)`` | RFC 5869 |
-| ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; a key encrypts one stream only, so its counter starts at 0 | NIST SP 800-38A |
+| ``K`` | 256 bits of entropy, one key per ``perturb`` or ``extend`` | |
+| ``K_name`` | key of one named draw, ``HKDF-Expand(K, name)`` | RFC 5869 |
+| ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; one stream per key | NIST SP 800-38A |
 
-Copies for release draw from the cipher's words. Generators of audits do not suit: a few uniform draws of
-SFC64 determine all later ones (``tests/schemes/generator_attack.py``).
+For release only: a few draws of SFC64, used in audits, determine all later ones
+(``tests/schemes/generator_attack.py``).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Shape = int | tuple[int, ...] | None
 Words = NDArray[np.uint64]
 
 PIECE = 2**13
-"""Words per piece: 64 KB, which fits a core's own cache."""
+"""Words per piece: 64 KB."""
 ZEROS = memoryview(bytes(8 * PIECE))
 LARGEST_MEAN = 1e6
-"""Largest Poisson mean: its log-probabilities are exact to 1e-9."""
+"""Largest Poisson mean."""
 
 
 class ReleaseKey:
     """The secret behind one release's noise; in memory only, never printed.
 
-    ``secret`` has 32 bytes, of the operating system's entropy by default.
+    ``secret``: 32 bytes.
     """
 
     __slots__ = ("_secret",)
@@ -57,7 +57,7 @@ class ReleaseKey:
         return self
 
     def stream(self, *name: object) -> CipherStream:
-        """Return the stream of a name."""
+        """Stream of a name."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
@@ -67,7 +67,7 @@ class ReleaseKey:
 class CipherStream:
     """Draws from a cipher's key stream, with methods of numpy's ``Generator``.
 
-    Each 32-byte key is for one stream only.
+    One stream per key.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -85,7 +85,7 @@ class CipherStream:
         raise AttributeError(name)
 
     def random(self, size: Shape = None) -> Any:
-        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³."""
+        """Numbers uniform on [0, 1), multiples of 2⁻⁵³."""
 
         def uniform(words: Words) -> NDArray[Any]:
             words >>= np.uint64(11)
@@ -94,7 +94,7 @@ class CipherStream:
         return self._filled(uniform, size)
 
     def standard_normal(self, size: Shape = None) -> Any:
-        """Return N(0, 1) draws, ``±Φ⁻¹(p)``, p uniform on (0, ½), within 9.3."""
+        """N(0, 1) draws, ``±Φ⁻¹(p)``, p uniform on (0, ½), within 9.3."""
 
         def normal(words: Words) -> Array:
             drawn = scipy.special.ndtri(((words & np.uint64(2**63 - 1)) + 0.5) * 2.0**-64)
@@ -103,13 +103,13 @@ class CipherStream:
         return self._filled(normal, size)
 
     def standard_exponential(self, size: Shape = None) -> Any:
-        """Return exponential draws of mean 1, ``−ln p``."""
+        """Exponential draws of mean 1, ``−ln p``."""
         return self._filled(lambda words: -np.log((words + 0.5) * 2.0**-64), size)
 
     def integers(
         self, low: int, high: int | None = None, size: Shape = None, dtype: DTypeLike = np.int64
     ) -> Any:
-        """Return whole numbers exactly uniform on ``low … high − 1``."""
+        """Whole numbers exactly uniform on ``low … high − 1``."""
         least, stop = (0, int(low)) if high is None else (int(low), int(high))
         span, kind = stop - least, np.iinfo(np.dtype(dtype))
         if not (span > 0 and kind.min <= least and stop - 1 <= kind.max):
@@ -129,7 +129,7 @@ class CipherStream:
         return self._filled(whole, size, dtype)
 
     def poisson(self, lam: float = 1.0, size: Shape = None) -> Any:
-        """Return Poisson numbers; see ``auditor.numerics.whole_draws``."""
+        """Poisson numbers; see ``auditor.numerics.whole_draws``."""
         if not 0 <= lam <= LARGEST_MEAN:
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
         mean = np.full(() if size is None else size, float(lam))
@@ -137,7 +137,7 @@ class CipherStream:
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
-        """Return a permutation of numbers below x, or of the rows of x."""
+        """Permutation of numbers below x, or of the rows of x."""
         items = np.arange(x) if isinstance(x, (int, np.integer)) else np.asarray(x)
         return items[np.argsort(self.integers(2**63, size=len(items)), kind="stable")]
 
@@ -166,11 +166,11 @@ def stream(seed: ReleaseKey, *name: object) -> CipherStream: ...
 @overload
 def stream(seed: Seed, *name: object) -> Rng: ...
 def stream(seed: Seed, *name: object) -> Rng:
-    """Return the generator of a name, from a run's seed or a release's key.
+    """Generator of a name, from a run's seed or a release's key.
 
     Streams are keyed by purpose (scheme, replicate, copy, block …), so an additional attack, scheme
-    or worker changes no other result. Seeds are the run's, ≥ 0, or the key of copies for release.
-    Name parts are distinguished by ``repr``: 1 and '1' are two streams.
+    or worker changes no other result. Seeds are ≥ 0, or a key. By ``repr``, 1 and '1' are two
+    streams.
 
     Examples
     --------

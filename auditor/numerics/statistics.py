@@ -12,22 +12,21 @@ from auditor.base import scipy
 from auditor.base.types import Array
 
 Z_95 = 1.959963984540054
-"""``ndtri(0.975)``: half a 95 % interval, in standard errors; a literal, to avoid the import of
-SciPy.
+"""``ndtri(0.975)``, without SciPy.
 """
 
 
 BY_CHANCE = 1e-4
-"""False-alarm probability of statements about an attribute or about row order."""
+"""False-alarm probability of statements on attributes or row order."""
 
 
 def quantile(probability: float, degrees: float = math.inf) -> float:
-    """Return the quantile of Student's t; normal for infinite degrees."""
+    """Quantile of Student's t; normal for infinite degrees."""
     return float(scipy.special.stdtrit(degrees, probability))
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
-    """Return the quantile of noncentral t, ``(mean + Z)/S``."""
+    """Quantile of noncentral t, ``(mean + Z)/S``."""
     return (
         mean + quantile(probability)
         if math.isinf(degrees)
@@ -36,7 +35,7 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 
 
 def column_ranks(values: Array) -> Array:
-    """Return each value's rank in its column, over n; ties share their mean."""
+    """Each value's rank in its column, over n; ties share their mean."""
     # importing scipy.stats takes half of the time to a first verdict
     return np.apply_along_axis(_mean_ranks, 0, values) / len(values)
 
@@ -47,9 +46,9 @@ def _mean_ranks(x: Array) -> Array:
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
-    """Return each column with mean 0 and variance 1, shape (n, N).
+    """Each column with mean 0 and variance 1, shape (n, N).
 
-    A column with deviation up to ``least`` is only centred.
+    Deviations up to ``least`` are only centred.
     """
     X = X - X.mean(axis=0)
     deviation = X.std(axis=0)
@@ -57,26 +56,27 @@ def standardised(X: Array, least: float = 0.0) -> Array:
 
 
 def standard_ranks(X: Array) -> Array:
-    """Return the ranks of each column, standardised; zeros if all tie."""
+    """Ranks of each column, standardised; zeros if all tie."""
     return standardised(column_ranks(X), 1e-9)
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
-    """Return ``P(T > statistic)`` for Student's t; normal if infinite."""
+    """``P(T > statistic)`` for Student's t; normal if infinite."""
     return float(scipy.special.stdtr(degrees, -statistic))
 
 
 def wave_tail(t: float) -> float:
-    """Return the bound ``t e^{1−t}`` on ``P(|Σ w exp(iθ)|² ≥ t Σ |w|²)``.
+    """Bound ``t e^{1−t}`` on ``P(|Σ w exp(iθ)|² ≥ t Σ |w|²)``.
 
-    For independent uniform phases θ and any weights: for complex λ, ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤
-    exp(|λ|²/4)``. Over normal λ this is ``E exp(b t) ≤ 1/(1 − b)``, b < 1. Then Markov's inequality.
+    Phases θ are independent and uniform. For complex λ, ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤
+    exp(|λ|²/4)``. Over normal λ this is ``E exp(b t) ≤ 1/(1 − b)``, b < 1. Then Markov's
+    inequality.
     """
     return t * math.exp(1.0 - t) if t > 1.0 else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values, for family-wise error control.
+    """Holm's adjusted p-values, for family-wise error control.
 
     In [0, 1]; tests may be dependent.
     -----
@@ -96,7 +96,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def one_sided(estimate: float, bound: float, std_error: float, degrees: float = math.inf) -> float:
-    """Return the p-value against ``H0: truth ≥ bound``.
+    """P-value against ``H0: truth ≥ bound``.
 
     Without an error the estimate itself decides.
     """
@@ -108,9 +108,9 @@ def one_sided(estimate: float, bound: float, std_error: float, degrees: float = 
 def two_sided(
     difference: float, std_error: float, scale: float, degrees: float = math.inf
 ) -> float:
-    """Return the p-value against ``H0: no difference``.
+    """P-value against ``H0: no difference``.
 
-    A difference below 1e-9 of ``scale``, the values' size, is rounding.
+    Below 1e-9 of ``scale`` it is rounding.
     """
     if abs(difference) <= 1e-9 * scale:
         return 1.0
@@ -120,26 +120,26 @@ def two_sided(
 
 
 def jackknife_error(left_out: Array) -> Array:
-    """Return ``sqrt((G−1)/G · Σ (θ_(g) − θ̄)²)`` of left-out groups, (G, ...)."""
+    """``sqrt((G−1)/G · Σ (θ_(g) − θ̄)²)`` of left-out groups, (G, ...)."""
     G = left_out.shape[0]
     spread = left_out - left_out.mean(axis=0)
     return np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread))
 
 
 def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tuple[float, float]:
-    """Return p-values against «true share ≥ margin» and «true share ≤ margin».
+    """P-values against «true share ≥ margin» and «true share ≤ margin».
 
     Parameters
     ----------
     shares : sequence of (share, regressors, observations)
-        Squared multiple correlations of independent normal samples with one true value.
-    margin : float
+        Squared multiple correlations of independent normal samples.
+    margin
         In (0, 1).
 
     Notes
     -----
-    The first is the probability of a share this small at the margin, *over* its probability at 0
-    (CLs, read2002). Otherwise a small sample could rule out the margin.
+    The first is divided by its probability at 0 (CLs, read2002), so that no small sample rules out
+    the margin.
 
     ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and
     noncentrality ``Σ n ρ²/(1−ρ²)``: exact for one sample and ρ = 0, else asymptotic.
@@ -160,9 +160,9 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
 
 
 def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
-    """Return the observations for ``share_tests`` to rule out the margin.
+    """Observations for ``share_tests`` to rule out the margin.
 
-    With probability ``power``, if the true share is 0.
+    Power ``power`` at share 0.
     """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
     noncentrality = float(scipy.special.chndtrinc(likely, regressors, level * power))
@@ -170,10 +170,10 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
 
 
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:
-    """Return the rows that would decide an open test, or None.
+    """Rows that would decide an open test, or None.
 
-    ``n' = n·(quantiles·se/distance)²``, with the distance of estimate and bound, and the sum of the
-    normal quantiles for level and power.
+    ``n' = n·(quantiles·se/distance)²``, distance of estimate and bound, sum of normal quantiles for
+    level and power.
     """
     if distance <= 0 or not math.isfinite(std_error):
         return None
@@ -185,14 +185,14 @@ def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) 
 
 Kind = Literal["sum", "product", "laplace", "uniform"]
 MANY = 4.0
-"""Generator numbers per double from which every original is possible, and their count uninformative.
+"""Generator numbers per double from which every original is possible.
 """
 BESIDE = np.arange(-5.0, 6.0)
-"""Numbers tried around the nearest: half of ``MANY`` to either side, and two rounding errors."""
+"""Numbers tried around the nearest."""
 STRAY = 2.0**-8
 """Share of values that no generator explains."""
 LAST_DIGITS = np.arange(-2, 3)
-"""Last digits by which a stated scale, a root of a product, may differ from the generator's."""
+"""Last digits by which a stated scale may differ."""
 
 
 class Generator(NamedTuple):
@@ -201,7 +201,7 @@ class Generator(NamedTuple):
     Attributes
     ----------
     kind : 'sum', 'product', 'laplace' or 'uniform'
-    scale : float
+    scale
         1, σ, b or a.
     """
 
@@ -210,7 +210,7 @@ class Generator(NamedTuple):
 
 
 def generators(distribution: str, std: float) -> list[Generator]:
-    """Return the possible generators of noise of one law and deviation."""
+    """Possible generators of noise of one law and deviation."""
     kind: Kind = distribution if distribution in ("laplace", "uniform") else "product"  # type: ignore[assignment]
     scale = std * {"laplace": np.sqrt(0.5), "uniform": np.sqrt(3.0)}.get(distribution, 1.0)
     scales = (scale + LAST_DIGITS * np.spacing(scale)).tolist()
@@ -222,7 +222,7 @@ def generators(distribution: str, std: float) -> list[Generator]:
 
 
 def grid_of_digits(y: Array) -> float:
-    """Return the largest power of two that divides all values; 0 if all are 0.
+    """Largest power of two that divides all values; 0 if all are 0.
 
     Examples
     --------
@@ -246,9 +246,9 @@ def written_shorter(y: Array) -> bool:
 
 
 def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
-    """Return ``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
+    """``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
 
-    1 where y is 0, since values are cut off there. ``grid`` is a known divisor of the copy, or 0.
+    1 where y is 0 (a cut-off). ``grid``: known divisor of the copy, or 0.
     """
     with np.errstate(all="ignore"):
         doubles = np.spacing(np.abs(y))
@@ -260,7 +260,7 @@ def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
 
 
 def spacing(z: Array, generator: Generator) -> Array:
-    """Return ``δ``, the mean distance of neighbouring ``z(k)`` at z."""
+    """``δ``, the mean distance of neighbouring ``z(k)`` at z."""
     kind, s = generator
     if kind == "laplace":
         return s * 2.0**-52 * np.exp(np.abs(z) / s)
@@ -292,31 +292,29 @@ def _count(y: Array, x: Array, generator: Generator) -> Array:
 
 
 def numpy_laplace(U: Array, b: float) -> Array:
-    """Return numpy's ``Generator.laplace`` of uniform numbers; NaN at 0."""
+    """Numpy's ``Generator.laplace`` of uniform numbers; NaN at 0."""
     upper = U >= 0.5
     size = b * np.log(np.where(upper, 2.0 - U - U, U + U))
     return np.where((U > 0) & (U < 1), np.where(upper, -size, size), np.nan)
 
 
 def numpy_uniform(U: Array, a: float) -> Array:
-    """Return numpy's ``Generator.uniform(-a, a)`` of uniform numbers."""
+    """Numpy's ``Generator.uniform(-a, a)`` of uniform numbers."""
     return np.where((U >= 0) & (U < 1), 2.0 * a * U - a, np.nan)
 
 
 def likeliest(
     y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float
 ) -> Generator | None:
-    """Return the likeliest generator; None if a rounded smooth law fits too.
+    """Likeliest generator; None if a rounded smooth law fits too.
 
     Parameters
     ----------
-    y : ndarray of shape (b,)
-    x : ndarray of shape (C,)
+    y : (b,)
+    x : (C,)
         Candidates.
-    weights : ndarray of shape (b, C)
-        Their probabilities without last digits; rows sum to 1, or 0 if impossible.
-    tried : sequence of Generator
-    grid : float
+    weights : (b, C)
+        Probabilities without last digits; rows sum to 1, or 0.
     """
     if written_shorter(y):
         return None

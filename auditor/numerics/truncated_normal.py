@@ -4,12 +4,12 @@
 | --- | --- | --- |
 | ``m, C`` | mean and covariance of the unrestricted normal | (n, d), (d, d) |
 | ``a, b`` | the box: ``a_j ≤ x_j ≤ b_j`` | (d,), (d,) |
-| ``h, p`` | ``exp(h x_j − p x_j²/2)``, times a constant, approximates the indicator of ``a_j ≤ x_j ≤ b_j`` | (n, d), (n, d) |
+| ``h, p`` | ``exp(h x_j − p x_j²/2)`` approximates, times a constant, the indicator of ``a_j ≤ x_j ≤ b_j`` | (n, d), (n, d) |
 | ``m_c, v_c`` | mean and variance of ``x_j`` without its own indicator | (n,) |
 
-Each indicator is replaced in turn by the normal factor of equal mass, mean and variance given the
-others (minka2001; cunningham2011 for boxes). *Exact* for independent dimensions; otherwise
-probabilities to 3 % and means to 0.005 of a deviation for correlations up to 0.8
+Each indicator in turn becomes the normal factor of equal mass, mean and variance given the others
+(minka2001; cunningham2011 for boxes). *Exact* for independent dimensions; otherwise probabilities
+to 3 % and means to 0.005 of a deviation for correlations up to 0.8
 (``tests/numerics/test_numerics.py``).
 """
 
@@ -23,15 +23,14 @@ from auditor.base import scipy
 from auditor.base.types import Array
 
 ROUNDS = 3
-"""Over all dimensions: a fourth changes the mean by less than 1e-4 of a deviation at correlation
-0.8.
+"""A fourth changes the mean by less than 1e-4 of a deviation at correlation 0.8.
 """
 FAR = 1e3
-"""Deviations from the mean beyond which a tail's variance is ``1/z²``; the closed form cancels."""
+"""Deviations beyond which a tail's variance is ``1/z²``."""
 LEAST = 1e-9
-"""Least remaining share of a variance, so that precisions stay finite."""
+"""Least remaining share of a variance."""
 CLOSEST = 1.0 - 1e-6
-"""Largest correlation: at 1, rounding would decide the support."""
+"""Largest correlation."""
 
 
 class Inside(NamedTuple):
@@ -39,10 +38,10 @@ class Inside(NamedTuple):
 
     Attributes
     ----------
-    log_mass : ndarray of shape (n,)
+    log_mass : (n,)
         Logarithm of its probability.
-    mean : ndarray of shape (n, d)
-    covariance : ndarray of shape (n, d, d)
+    mean : (n, d)
+    covariance : (n, d, d)
     """
 
     log_mass: Array
@@ -51,10 +50,9 @@ class Inside(NamedTuple):
 
 
 def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
-    """Return mass, means and covariances of normals in a box.
+    """Mass, means and covariances of normals in a box.
 
-    The covariance is positive semi-definite, its diagonal above 0. ``low < high``, shapes (d,), may be
-    infinite, and d may be 0.
+    The diagonal is above 0. ``low < high``, (d,), may be infinite, and d may be 0.
 
     Examples
     --------
@@ -97,17 +95,16 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
 
 
 def set_apart(covariance: Array) -> Array:
-    """Return an invertible covariance, correlations at most ``CLOSEST``."""
+    """Invertible covariance, correlations at most ``CLOSEST``."""
     return np.where(np.eye(len(covariance), dtype=bool), covariance, CLOSEST * covariance)
 
 
 def cut_normal(
     mean: Array, variance: Array, low: Array | float, high: Array | float
 ) -> tuple[Array, Array, Array]:
-    """Return log mass, mean and variance of normals in an interval.
+    """Log mass, mean and variance of normals in an interval.
 
-    Variances are above 0; ``low < high`` may be infinite. Tails by ``erfcx`` are accurate at any
-    distance.
+    Variances > 0; ``low < high`` may be infinite.
     """
     s = np.sqrt(variance)
     a, b = (low - mean) / s, (high - mean) / s

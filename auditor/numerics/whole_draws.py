@@ -1,7 +1,6 @@
 """Discrete random numbers from uniform and exponential ones.
 
-Without normal approximations: values of probability below some 2⁻⁵³ never occur. Copies do not depend
-on numpy's version. Numbers are whole float64.
+Exact down to probabilities of some 2⁻⁵³, whatever numpy's version. Numbers are whole float64.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from auditor.base.types import Array
 Places: TypeAlias = NDArray[np.intp]
 
 LARGEST_TABLE = 2.0**12
-"""Largest variance for tabled Skellam numbers: some 1,200 probabilities, computed in half a
-millisecond.
+"""Largest variance for tabled Skellam numbers: some 1,200 probabilities.
 """
 
 
@@ -28,19 +26,19 @@ class Rng(Protocol):
     """A random stream: numpy's generator, or the cipher's."""
 
     def random(self, size: int, /) -> Array:
-        """Return numbers uniform on [0, 1), shape (size,)."""
+        """Numbers uniform on [0, 1), shape (size,)."""
 
     def standard_exponential(self, size: int, /) -> Array:
-        """Return exponential numbers of mean 1, shape (size,)."""
+        """Exponential numbers of mean 1, shape (size,)."""
 
 
 def geometric(rng: Rng, rate: float, size: int) -> Array:
-    """Return numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,)."""
+    """Numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,)."""
     return np.floor(rng.standard_exponential(size) / rate)
 
 
 def poisson(rng: Rng, mean: Array) -> Array:
-    """Return Poisson numbers of these means, shape (n,), from 0 to 10⁶."""
+    """Poisson numbers of these means, shape (n,), from 0 to 10⁶."""
 
     def log_p(k: Array, at: Places) -> Array:
         possible = np.maximum(k, 0.0)
@@ -51,7 +49,7 @@ def poisson(rng: Rng, mean: Array) -> Array:
 
 
 def skellam(rng: Rng, v: float, size: int) -> Array:
-    """Return differences of two Poisson numbers of mean v/2, shape (size,).
+    """Differences of two Poisson numbers of mean v/2, shape (size,).
 
     From a table.
     """
@@ -68,10 +66,7 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _skellam_table(v: float) -> tuple[Array, Places]:
-    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide.
-
-    The guide holds the first place for each of many equal cells of [0, 1].
-    """
+    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide."""
     p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
     total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
     total = total[: int((total < total[-1]).sum()) + 1]
@@ -82,7 +77,7 @@ def _skellam_table(v: float) -> tuple[Array, Places]:
 
 
 def log_concave(rng: Rng, start: Array, log_p: Callable[[Array, Places], Array]) -> Array:
-    """Return draws from n log-concave laws on the whole numbers, shape (n,).
+    """Draws from n log-concave laws on the whole numbers, shape (n,).
 
     By rejection (Devroye 1987): of a mode m with ``p = P(m)``, ``P(m + x) ≤ p·min(1, e^{1 − p|x|})``.
     ``start`` is near each mode; ``log_p(k, at)`` has the log-probabilities at places ``at``.

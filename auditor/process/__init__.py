@@ -1,5 +1,4 @@
 """Process of an audit: signals, output, memory, threads, containment.
 
-Uses ``auditor.base`` and ``auditor.base``. Worker processes and finished tasks are in
-``auditor.runs``.
+Worker processes and finished tasks are in ``auditor.runs``.
 """

@@ -9,11 +9,9 @@
 | changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | restored at the end of the block |
 
 This guards against mistakes, not malice. Not contained: endless loops, exhausted memory, crashes or
-exits in compiled code, and the seed of numpy's global generator, which is unused. After a crash,
-files hold finished work.
+exits in compiled code.
 
-Messages of plugins may quote data: only kind and place of the error are shown. Shown in full are
-messages of this project and constants of the plugin's source code.
+Plugins' messages may quote data: only kind and place are shown, or constants of the source code.
 """
 
 from __future__ import annotations
@@ -49,8 +47,7 @@ from auditor.base import (
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONE_PRESS = 0.3
-"""Seconds within which signals are one request; ``timeout`` and shells signal a process and its
-group."""
+"""Seconds within which signals are one request."""
 STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -132,7 +129,7 @@ class _State:
     waiting: int | None = None
     """A signal not yet raised."""
     heard: int | None = None
-    """The first signal; prompt repetitions are one request, later ones end the program."""
+    """The first signal."""
     depth: int = 0
 
 
@@ -140,8 +137,7 @@ class _State:
 def interruptible() -> Iterator[None]:
     """Raise ``Interrupted`` on the first signal, exit on the second.
 
-    The second counts from 0.3 s after the first, even in compiled code. Without effect outside the
-    main thread.
+    The second counts from 0.3 s after the first, even in compiled code. Main thread only.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -222,7 +218,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 OURS = frozenset({"auditor", "auditor_attacks", "auditor_reports"})
-"""Packages whose messages hold no original value, as tests check."""
+"""Packages whose messages hold no original value."""
 LIBRARIES = frozenset(
     {"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"}
 )
@@ -233,9 +229,9 @@ MOST_TEXT = 300
 leave = os._exit
 _owner = os.getpid()
 _held = 0
-"""Number of open blocks in all threads; closing the last restores ``os._exit``."""
+"""Number of open blocks in all threads."""
 _show: Callable[..., None] = warnings.showwarning
-"""Original function for warnings that are not withheld."""
+"""Original function for warnings."""
 _let_go: Callable[[], None]
 """Restores warnings when the last block closes."""
 _lock = threading.Lock()
@@ -250,7 +246,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     Attributes
     ----------
-    error : AuditorError or None
+    error
         With a safe message: an original ``AuditorError``, or ``PluginFailed``.
 
     Examples
@@ -341,7 +337,7 @@ def plugin_errors() -> Iterator[None]:
 def with_plugin_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a Python function with ``plugin_errors``.
 
-    Calls with wrong arguments raise TypeError as usual.
+    Wrong arguments raise TypeError.
 
     Examples
     --------
@@ -444,7 +440,7 @@ def copying() -> Iterator[None]:
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
-    It may finish its task and exit. Otherwise each plugin call would double the processes.
+    It may finish its task and exit.
     """
     global _copying, _held
     if _copying:
@@ -468,7 +464,6 @@ def _free_exit() -> None:
 
 
 def _refused(status: int) -> NoReturn:
-    """Refuse ``os._exit`` while plugins run; child processes may exit."""
     if os.getpid() != _owner:
         leave(status)
     raise _Left(status)
@@ -554,7 +549,6 @@ def _place(file: str, line: int) -> str:
 
 
 def _spelt_out(error: BaseException) -> str | None:
-    """Exception's text if constant in its code, else None."""
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]

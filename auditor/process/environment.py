@@ -29,8 +29,8 @@ import rich_click as click
 from auditor.base import StorageError, clean_lines
 
 THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Environment variables that linear algebra and boosted trees read when loaded. Two threads of
-trees wait for each other: three times the processor time where another process is at work."""
+"""Environment variables that linear algebra and boosted trees read when loaded. A second thread of
+trees costs three times the time beside another process."""
 
 
 _whose = {"ours": False}
@@ -39,8 +39,7 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    Child processes inherit the limit. Importing programs are not affected. Pydantic's plugin
-    search, which reads files of all distributions, is off by default.
+    Child processes inherit the limit. Pydantic's plugin search is off.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -50,7 +49,7 @@ def begin_program() -> None:
 def may_fork() -> bool:
     """Whether this process may fork workers.
 
-    Only the program itself on Linux with semaphores may.
+    Only the program, on Linux with semaphores.
     """
     if not (_whose["ours"] and sys.platform == "linux"):
         return False
@@ -102,20 +101,19 @@ def _libraries(modules: int) -> ThreadpoolController:
 
 
 BYTES_PER_VALUE = 32
-"""Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to
-27 bytes."""
+"""Bytes per value of an audited table: four arrays of doubles; measured: 24 to 27."""
 CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 KEPT_BYTES = 2**24
-"""Largest array in bytes for reuse of freed memory; up to twice as much may stay unused."""
+"""Largest array in bytes for reuse of freed memory."""
 
 
 @cache
 def keep_freed_memory() -> None:
     """Let glibc reuse freed memory: new pages cost a tenth of an audit.
 
-    It keeps blocks up to the largest size ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``).
+    By ``mallopt(3)``, ``M_MMAP_THRESHOLD``.
     """
     import numpy as np  # 0.05 s
 
@@ -231,7 +229,7 @@ def put(text: str, nl: bool = True) -> None:
     Raises
     ------
     StorageError
-        The stream cannot be written, for example on a full device.
+        The stream cannot be written.
     """
     if (report := stream()) is None:
         return
@@ -270,7 +268,6 @@ def _diverted() -> int | None:
 
 
 def _private(stream: Any, kept: int | None) -> Any:
-    """Private stream for descriptor 1, or the unchanged stream."""
     with suppress(OSError, ValueError, AttributeError):
         if kept is not None and stream.fileno() == 1:
             return open(os.dup(kept), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123 - of a descriptor

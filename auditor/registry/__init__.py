@@ -36,10 +36,9 @@ HOMES = {
     "case": "auditor.schemes",
     "feature": "auditor.audit.insider.features",
 }
-"""Built-in packages by kind; without third-party packages, others need not be imported."""
+"""Built-in packages by kind."""
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
-"""Kinds that a scenario names. Renderers and feature families are imported by the few commands that
-use them."""
+"""Kinds that a scenario names."""
 
 
 class PluginParameters(BaseModel):
@@ -59,14 +58,13 @@ class PluginParameters(BaseModel):
         defer_build=True,
     )
     holds_cells: ClassVar[bool] = False
-    """Whether values are cells of a table, which messages must not quote."""
+    """Whether values are cells, which messages must not quote."""
 
 
 class Plugin:
     """Base of every plugin.
 
-    A subclass states ``name``, its purpose in the docstring's first line, and ``Parameters`` with
-    types, ranges, units and defaults.
+    A subclass states ``name``, its purpose in the docstring's first line, and ``Parameters``.
     """
 
     kind: ClassVar[str]
@@ -76,7 +74,7 @@ class Plugin:
     assumes: ClassVar[str] = ""
     """Assumptions for validity or strength, shown in reports."""
     trial: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """Parameters in YAML form for ``auditor.testing``, if some have no default."""
+    """Parameters for ``auditor.testing``, if some have no default."""
 
     class Parameters(PluginParameters):
         """No parameters."""
@@ -122,7 +120,7 @@ def register(cls: P) -> P:
     Raises
     ------
     PluginError
-        Another class has the name; the message has both places.
+        Another class has the name.
     """
     kind, name = getattr(cls, "kind", None), getattr(cls, "name", None)
     if kind not in KINDS or not isinstance(name, str) or not name:
@@ -189,7 +187,7 @@ def declaring(kind: str, attribute: str) -> list[str]:
 def discover(*kinds: str) -> None:
     """Import plugin packages that may hold some kinds (default: all), once.
 
-    Third-party packages may hold any kind. Import errors go to ``failures``.
+    Import errors go to ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
@@ -240,7 +238,7 @@ def get(kind: str, name: str) -> type[Any]:
     Raises
     ------
     PluginError
-        Unknown name; the message has close names and failed imports.
+        Unknown name; with close names and failed imports.
     """
     discover(kind)
     try:

@@ -1,8 +1,7 @@
 """Messages about fields, and paths such as ``attacks[1].components``.
 
-A path is ``("attacks", 1, "components")``: keys, and numbers from 0, ids or names of list items, as
-in ``schemes[corner-wave].levels``. Keys with dots, brackets, quotes or blanks are quoted:
-``sweep["data.rows"]``.
+A path is ``("attacks", 1, "components")``: keys, and numbers, ids or names of list items, as in
+``schemes[corner-wave].levels``. Other keys are quoted: ``sweep["data.rows"]``.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def whole(value: Any) -> Any:
-    """Convert a double with an integer value, for counts like ``1e5``.
+    """Convert a double with an integer value, as ``1e5``.
 
     Examples
     --------
@@ -100,8 +99,7 @@ def explain(
 ) -> list[Found]:
     """Pydantic's errors as (relative path, message, key at fault).
 
-    The intended branch of a union fits except for its content, or has the value's fields. Otherwise
-    a message lists all branches. ``known`` has further valid names.
+    Without an intended branch of a union, a message lists all. ``known`` has further valid names.
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors(include_url=False)]
@@ -237,7 +235,6 @@ def _nearest(findings: list[_Finding]) -> str:
 
 
 def _wrong(place: Path, findings: list[_Finding], own: str, tell: Callable[[Any], str]) -> str:
-    """Describe a wrong value; ``own`` names the required mapping's fields."""
     expected = " or ".join(dict.fromkeys(expected_by(finding.item) for finding in findings))
     stated = isinstance(findings[0].item.get("ctx", {}).get("error"), FieldError)
     whole_model = not place and all(finding.kind == "value_error" for finding in findings)
@@ -329,7 +326,7 @@ def parse_path(text: str) -> Path:
     Raises
     ------
     AuditorError
-        The text is not a path; the message has the position.
+        The text is not a path.
 
     Examples
     --------
@@ -350,14 +347,14 @@ def parse_path(text: str) -> Path:
 def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = None) -> Value:
     """Copy a value with one place, or all of ``[*]``, replaced or added.
 
-    Missing mappings on the path are created. A bare name in a list becomes ``{name: …}`` if a field
-    below it is set. ``places`` receives the numbered path of every place.
+    Missing mappings are created; a bare name becomes ``{name: …}``. ``places`` receives numbered
+    paths.
 
     Raises
     ------
     AuditorError
-        The path leads through a scalar, past a list's end, to an unknown or ambiguous name, or
-        beyond `MAX_DEPTH`.
+        The path leads through a scalar, past a list, to an unknown or ambiguous name, or beyond
+        `MAX_DEPTH`.
 
     Examples
     --------
@@ -407,10 +404,7 @@ def copy_value(value: Value) -> Value:
 
 
 def find_item(items: list[Value], name: str) -> list[int]:
-    """Numbers of items with an id or, if none, with a name.
-
-    Items are bare names, or mappings with ``name`` and perhaps ``id``.
-    """
+    """Numbers of items with an id or, if none, with a name."""
     by_id = [
         at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name
     ]

@@ -7,14 +7,14 @@
 | ``correlated`` | ``diag(σ_1² … σ_M²)`` | ``K_X``: no filter separates noise and data | huang2005, section 8 |
 | ``linearly-dependent`` | ``s sᵀ``, ``s = (σ_1 … σ_M)`` | ``K_X`` | li2012, section 4.2.2 |
 
-Of corner-wave copies the least perturbed is sufficient. With ``a < s < b`` neighbouring levels, and
-``X`` as level 0, a new copy is
+The least perturbed corner-wave copy is sufficient. With levels ``a < s < b``, ``X`` as level 0, a
+new copy is
 
     ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,
     ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
 
-which equals the paper's conditional Gaussian (li2012 (17) and (18)). A repeated level returns the existing
-copy. ``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u``, u uniform on ±√3 (agrawal2000).
+the paper's conditional Gaussian (li2012 (17) and (18)). A repeated level returns its copy.
+``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u``, u uniform on ±√3 (agrawal2000).
 
 Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian.
 """
@@ -177,10 +177,9 @@ class CornerWave(AdditiveScheme):
 
 
 def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
-    """Return the paper's Algorithm 3: new copies given *all* earlier ones.
+    """Paper's Algorithm 3: new copies given *all* earlier ones.
 
-    Source: li2012 (17) and (18), with ERRATA's transpose. Kept for comparison with the paper's
-    timings.
+    Source: li2012 (17) and (18), with ERRATA's transpose.
     """
     if existing > 0:
         return _joint_plan(levels, existing)
@@ -190,9 +189,9 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
-    """Draw new copies jointly, given the others; Algorithm 1 if there are none.
+    """Draw new copies jointly, given the others (or Algorithm 1).
 
-    One Cholesky factor of ``Sigma`` (li2012, section 5.2.1 and Lemma 1), each distinct level once.
+    By one Cholesky factor of ``Sigma`` (li2012, section 5.2.1 and Lemma 1).
     """
     holder, new, repeats = {0.0: ORIGINAL}, dict[float, int](), []
     for copy, s in enumerate(map(float, levels), start=1):
@@ -225,7 +224,7 @@ def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, fl
 
 
 def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
-    """Return weights, (m, L), and covariance, (m, m), of ``Z''`` given ``Z'``.
+    """Weights, (m, L), and covariance, (m, m), of ``Z''`` given ``Z'``.
 
     ``K_{Z''Z'} K_{Z'}⁻¹`` and ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` in units of ``K_0`` (li2012 (17)
     and (18), with ERRATA's last factor), from distinct levels. ``LinAlgError`` if two given levels

@@ -29,7 +29,7 @@ from auditor.schemes.base.noise_density import geometric_rate, log_skellam
 
 
 def rate_gap(low: float, high: float) -> float:
-    """Return ``λ(low) − λ(high)`` without cancellation for close variances."""
+    """``λ(low) − λ(high)`` without cancellation for close variances."""
     return float(
         2.0
         * np.arcsinh(
@@ -44,7 +44,7 @@ def rate_gap(low: float, high: float) -> float:
 
 
 def increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``: 0, or fresh noise of variance ``high``."""
+    """``Z_high − Z_low``: 0, or fresh noise of variance ``high``."""
     if low == 0.0 < high:
         return _fresh(rng, high, size)
     drawn = np.zeros(size)
@@ -55,16 +55,14 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def _fresh(rng: Rng, v: float, size: int) -> Array:
-    """Two-sided geometric noise of variance ``v > 0``."""
     return geometric(rng, geometric_rate(v), size) - geometric(rng, geometric_rate(v), size)
 
 
 class Split(NamedTuple):
     """Unnormalised weights of the splits of a gap ``d ≥ 0``.
 
-    ``none``: the first step stayed or was 0. ``whole``: only the second stayed (``U = d``). Otherwise both
-    were fresh: ``below`` 0, ``within`` the gap, ``above`` d. Beyond the ends U is geometric of ratio
-    ``q_b q_c``, within of ratio ρ.
+    ``none``: the first step was 0. ``whole``: only the second was (``U = d``). Else ``below`` 0,
+    ``within`` the gap, ``above`` d. U is geometric of ratio ``q_b q_c``, within of ratio ρ.
     """
 
     none: Array
@@ -75,7 +73,7 @@ class Split(NamedTuple):
 
 
 def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
-    """Return the split weights of gaps ``d ≥ 0``, divided by ``q_c^d``."""
+    """Split weights of gaps ``d ≥ 0``, divided by ``q_c^d``."""
     stay_1, stay_2 = low / middle, middle / high
     move_1, move_2 = (middle - low) / middle, (high - middle) / high
     g_b, g_c = 1.0 / np.sqrt(2.0 * middle + 1.0), 1.0 / np.sqrt(2.0 * high + 1.0)
@@ -93,10 +91,10 @@ def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
 
 
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
+    """``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
 
-    If both steps were fresh the split has weight ``q_b^{|u|} q_c^{|D − u|}``: geometric outside 0 … D, and
-    inside with ratio ``ρ = q_b/q_c``. Weights are divided by ``q_c^{|D|}`` against overflow.
+    Two fresh steps have weight ``q_b^{|u|} q_c^{|D − u|}``, with ratio ``ρ = q_b/q_c`` inside 0 …
+    D.
     """
     ways = split_weights(d, low, middle, high)
     to_whole = ways.within + ways.whole
@@ -115,7 +113,6 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
 
 def _truncated(rng: Rng, decay: float, last: Array) -> Array:
-    """Numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
     u = rng.random(len(last))
     k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
     return np.minimum(k, last)
@@ -143,7 +140,7 @@ class Geometric(LatticeScheme, IndependentProcess):
 
 
 def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``: 0, or Laplace noise of variance ``high``."""
+    """``Z_high − Z_low``: 0, or Laplace noise of variance ``high``."""
     moves = (high - low) / high if high > 0 else 0.0
     # one uniform number is indicator and sign
     side = rng.random(size) - moves / 2.0
@@ -152,11 +149,11 @@ def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``.
+    """``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``.
 
-    Both increments of a bridge are mixtures of 0 and a Laplace number. With ``S = (1 − r₁)/(1 − r₁r₂)``,
-    ``r₁ = a²/b²``, ``r₂ = b²/c²``, ``q = (1 − b/c)/2``, ``k = 1/b + 1/c``, ``l = 1/b − 1/c`` and
-    ``t = e^{−lD}``, for ``D > 0``: ``U = 0`` with probability ``1 − S``, and else
+    Both increments are mixtures of 0 and a Laplace number. With ``S = (1 − r₁)/(1 − r₁r₂)``, ``r₁ =
+    a²/b²``, ``r₂ = b²/c²``, ``q = (1 − b/c)/2``, ``k = 1/b + 1/c``, ``l = 1/b − 1/c`` and ``t =
+    e^{−lD}``, for ``D > 0``: ``U = 0`` with probability ``1 − S``, and else
 
         below 0 with probability ``q``,         where ``−U`` is exponential of rate k,
         between 0 and D with ``(1 − q)(1 − t)``, exponential of rate l, truncated at D,
@@ -177,9 +174,9 @@ def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -
 
 
 LAPLACE = Process("laplace", laplace_increment, laplace_bridge)
-"""On a grid of step g the process is two-sided geometric noise of equal variance, in units of g.
-``1/(1 + v(1 − cos ug)/g²)`` is ``1/(1 + v u²/2)`` up to a share of ``(ug)²/12``, and the increments
-are 0 with equal probabilities.
+"""On a grid of step g the process is two-sided geometric noise of equal variance. ``1/(1 + v(1 −
+cos ug)/g²)`` is ``1/(1 + v u²/2)`` up to a share of ``(ug)²/12``, and the increments are 0 with
+equal probabilities.
 """
 
 
@@ -202,7 +199,7 @@ class Laplace(IndependentProcess):
 
 
 def skellam_increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``."""
+    """``Z_high − Z_low``."""
     v = high - low
     if 0.0 < v <= LARGEST_TABLE:
         return skellam(rng, v, size)
@@ -211,10 +208,10 @@ def skellam_increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def skellam_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
+    """``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
 
-    ``P(u) = P_1(u) P_2(D − u)/P(D)``, with the laws of variances ``v_b − v_a``, ``v_c − v_b`` and
-    ``v_c − v_a``. It is log-concave, with mean ``D (v_b − v_a)/(v_c − v_a)``.
+    ``P(u) = P_1(u) P_2(D − u)/P(D)``, of variances ``v_b − v_a``, ``v_c − v_b`` and ``v_c − v_a``:
+    log-concave, with mean ``D (v_b − v_a)/(v_c − v_a)``.
     """
     first, second = middle - low, high - middle
 
@@ -239,10 +236,7 @@ class SkellamMultilevel(MultilevelLattice):
 
 @register
 class Skellam(LatticeScheme, IndependentProcess):
-    """Fresh Skellam noise in every copy. Broken under collusion.
-
-    The difference of two Poisson numbers.
-    """
+    """Fresh Skellam noise in every copy. Broken under collusion."""
 
     name = "skellam"
     reference = "skellam1946; agarwal2021; li2012, section 5.1.1"

@@ -24,7 +24,7 @@ from auditor.schemes.replacement.base import UniformScheme
 
 
 def checked_seed(seed: int | None) -> int:
-    """Return the user's seed, or 128 bits of entropy.
+    """User's seed, or 128 bits of entropy.
 
     ``AuditorError`` if invalid.
     """
@@ -36,10 +36,7 @@ def checked_seed(seed: int | None) -> int:
 
 
 def secret_of(seed: int | None, fingerprint: str) -> Seed:
-    """Return the noise seed of one release: a secret key, or seed and table mixed.
-
-    The seed alone would give two tables equal noise.
-    """
+    """Noise seed of one release: a secret key, or seed and table mixed."""
     if seed is None:
         return ReleaseKey()
     return int.from_bytes(hashlib.sha256(f"{checked_seed(seed)} {fingerprint}".encode()).digest())
@@ -59,11 +56,11 @@ def drawn_blocks(
 
     Parameters
     ----------
-    copies : sequence of M ndarrays of n rows, optional
-        Destination; the first ``existing`` are only read. By default memory of one block.
-    scale : TableMoments, optional
-        Moments that noise is scaled to; the table's own by default.
-    seen : callable, optional
+    copies : sequence of M ndarrays of n rows
+        Destination; the first ``existing`` are only read.
+    scale
+        Moments that noise is scaled to.
+    seen
         Called with each block of the table.
     """
     if scheme.makes_copies and scheme.needs_table:
@@ -102,9 +99,9 @@ def key_of(
     scale: TableMoments | None = None,
     records_before: int = 0,
 ) -> Key:
-    """Return the key and grid of a numeric table's copies.
+    """Key and grid of a numeric table's copies.
 
-    Errors as in ``released_grid``. A later batch has another key, by the number of earlier records.
+    Errors as in ``released_grid``. Batches have keys by earlier records.
     """
     secret = secret_of(seed, _after(table.scan.digest, records_before))
     return Key(secret, scheme.name, grid=released_grid(scheme, table, levels, bits, scale))
@@ -117,9 +114,9 @@ def released_grid(
     bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None,
 ) -> tuple[float, ...]:
-    """Return the grid of released values by attribute, 0 without noise.
+    """Grid of released values by attribute, 0 without noise.
 
-    ``AuditorError`` if a column's noise is too small for numbers of this many bits.
+    ``AuditorError`` if noise is too small for these bits.
     """
     noise = noise_deviations(scheme, table, levels, scale) if scheme.on_grid else None
     if noise is None:
@@ -139,7 +136,7 @@ def released_grid(
 
 
 def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Array | None:
-    """Return the lattice unit of each attribute, shape (N,); None without one.
+    """Lattice unit of each attribute, shape (N,); None without one.
 
     ``AuditorError`` if a later batch's values are not multiples of the first one's unit.
     """
@@ -161,7 +158,7 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
 def whole_columns(
     scheme: Scheme, table: Table, scale: TableMoments | None = None
 ) -> NDArray[np.bool_] | None:
-    """Return the columns with whole-number copies, (N,), or None."""
+    """Columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
     return None if units is None else np.asarray(units % 1 == 0)
 
@@ -169,7 +166,7 @@ def whole_columns(
 def noise_deviations(
     scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None
 ) -> Array | None:
-    """Return each copy's noise deviations, shape (M, N).
+    """Each copy's noise deviations, shape (M, N).
 
     None without a law.
     """
@@ -196,7 +193,7 @@ def drawn_codes(
 def codes_key_of(
     scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0
 ) -> Key:
-    """Return the key of categorical copies."""
+    """Key of categorical copies."""
     return Key(
         secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)),
         scheme.name,
@@ -208,7 +205,7 @@ def _after(fingerprint: str, records_before: int) -> str:
 
 
 def codes_digest(table: CategoricalTable) -> str:
-    """Return a SHA-256 over the records' codes."""
+    """SHA-256 over the records' codes."""
     digest = hashlib.sha256()
     for a, b in row_blocks(table.rows, BLOCK_WIDTH):
         digest.update(np.ascontiguousarray(table.read(a, b)).data)
@@ -216,7 +213,7 @@ def codes_digest(table: CategoricalTable) -> str:
 
 
 class HeldCopies(Sequence[Array]):
-    """Earlier and new copies as arrays; an earlier one is converted when read."""
+    """Earlier and new copies as arrays."""
 
     def __init__(
         self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]

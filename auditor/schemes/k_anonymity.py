@@ -6,15 +6,15 @@
 | copy | class of each record, and ranges of its attributes (``auditor.schemes.generalisation.classes``) | |
 | file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | |
 
-``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` uses the lowest rungs
-of bin widths that satisfy the rules after suppression. A column with a hierarchy (``data: hierarchies:``)
-is generalised node by node. Sensitive attributes are unperturbed. Fails if a class's sensitive values are
-equal, skewed or close in meaning (options ℓ, α, h, e and t), and if copies are pooled.
+``method: mondrian`` cuts at medians while the rules allow. ``full-domain`` uses the lowest rungs
+that satisfy the rules after suppression. Hierarchies (``data: hierarchies:``) are generalised by
+node. Sensitive attributes are unperturbed. Fails if a class's sensitive values are equal, skewed or
+close in meaning (ℓ, α, h, e and t), and if copies are pooled.
 
-``k-anonymity-multilevel`` nests the classes (lefevre2006): every class of ``P_k`` is a union of classes of
-the next finer copy within one class of the next coarser. So a coalition sees its finest copy's classes
-only (docs/method.md, «Several levels of k»). Classes released before a finer copy may disclose refused
-cuts; no attack here uses that.
+``k-anonymity-multilevel`` nests the classes (lefevre2006): every class of ``P_k`` is a union of
+classes of the next finer copy within one class of the next coarser. So a coalition sees its finest
+copy's classes only (docs/method.md, «Several levels of k»). Classes released before a finer copy
+may disclose refused cuts.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ class AnonymousScheme(Scheme):
 
     @abstractmethod
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return the classes of copies ``existing + 1 … M``; ``levels`` of all M.
+        """Classes of copies ``existing + 1 … M``; ``levels`` of all M.
 
-        Or of all M, if new copies derive from earlier copies, to compare with the release.
-        ``AuditorError`` if no generalisation satisfies the rules.
+        Or of all M, if new copies derive from earlier ones. ``AuditorError`` if no generalisation
+        satisfies the rules.
         """
 
     def check_table(self, table: Table, asked: DataUse) -> None:
@@ -165,7 +165,7 @@ class AnonymousScheme(Scheme):
         return from_columns(columns, self._quasi(attributes))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: copies are deterministic."""
+        """None: copies are deterministic."""
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
@@ -202,7 +202,7 @@ class AnonymousScheme(Scheme):
         return sufficient(blocks, coalitions)
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
-        """Return quasi-identifiers (n, q), sensitive codes (n,) and class rules.
+        """Quasi-identifiers (n, q), sensitive codes (n,) and class rules.
 
         ``AuditorError`` if not even the whole table satisfies them.
         """
@@ -235,10 +235,6 @@ class AnonymousScheme(Scheme):
         return [attributes.index(name) for name in self.parameters.quasi]
 
     def _confidential(self, table: Table) -> list[float]:
-        """Confidential values, or their places in a hierarchy.
-
-        No message says whether a record has one.
-        """
         name, wanted = self.parameters.sensitive, self.parameters.confidential
         if name in table.hierarchies:
             leaves = table.hierarchies[name].leaves
@@ -389,7 +385,7 @@ class KAnonymityMultilevel(AnonymousScheme):
 
 
 def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | None]:
-    """Return the places of the next finer and coarser level.
+    """Places of the next finer and coarser level.
 
     An existing level is both.
 

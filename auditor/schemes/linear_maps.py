@@ -40,7 +40,7 @@ class TransformScheme(Scheme):
 
     @abstractmethod
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return the transform of one copy."""
+        """Transform of one copy."""
 
     def default_levels(self) -> tuple[float, ...]:
         return (0.0,) * int(self.parameters.copies)
@@ -53,7 +53,7 @@ class TransformScheme(Scheme):
             )
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: a noise law cannot describe a transform."""
+        """None: a noise law cannot describe a transform."""
 
     def transformed(
         self, levels: Sequence[float], table: TableMoments, key: Key
@@ -81,7 +81,7 @@ class TransformScheme(Scheme):
         return None
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
-        """Return each copy's transform, from key and copy number."""
+        """Each copy's transform, from key and copy number."""
         seed = key.seed if key.matrices is None else key.matrices
         return [
             self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy))
@@ -110,8 +110,8 @@ class TransformSampler(NamedTuple):
 class Rotation(TransformScheme):
     """One secret random rotation, Y = MX. Broken by a few known records.
 
-    Distances are kept. N independent known records, or a sample of the population, break it. Without a
-    translation, lengths of records are disclosed too. Pooled copies disclose no more than one.
+    Distances are kept. N known records, or a sample of the population, break it. Without a
+    translation, lengths are disclosed too. Pooling adds nothing.
     """
 
     name = "rotation"
@@ -143,8 +143,8 @@ NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 class RotationNoise(TransformScheme):
     """Secret rotation plus noise, Y = MX + R. Broken by known records.
 
-    A copy is ``M_i x + R_i``, as rotated white noise is white. Regression on known records breaks it, with
-    the noise's error. Under corner-wave noise the least noisy copy is sufficient.
+    ``M_i x + R_i``: rotated white noise is white. Regression on known records breaks it. Under
+    corner-wave noise the least noisy copy is sufficient.
     """
 
     name = "rotation-noise"
@@ -193,9 +193,9 @@ class RotationNoise(TransformScheme):
 class RandomProjection(TransformScheme):
     """One secret random projection to n' dimensions. Broken by collusion.
 
-    Distances are kept on average. Each known record removes one dimension of uncertainty, and pooled
-    copies stack to ``Σ n'`` rows. ``matrix: dct`` keeps the n' cosine coefficients with the largest mean
-    square, in a secret order (mukherjee2006).
+    Distances are kept on average. Each known record removes one dimension, and pooled copies stack
+    to ``Σ n'`` rows. ``matrix: dct`` keeps the n' largest cosine coefficients, in a secret order
+    (mukherjee2006).
     """
 
     name = "random-projection"
@@ -249,7 +249,7 @@ class RandomProjection(TransformScheme):
 
 
 def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
-    """Return n' rows of the orthonormal DCT-II, shuffled, shape (n', N).
+    """``n'`` rows of the orthonormal DCT-II, shuffled, shape (n', N).
 
     By mean square. ``AuditorError`` if n' exceeds N.
     """
@@ -265,5 +265,5 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
 
 
 def cosine_transform(N: int) -> Array:
-    """Return the orthonormal DCT-II, shape (N, N): coefficients are ``C x``."""
+    """Orthonormal DCT-II, shape (N, N): coefficients are ``C x``."""
     return scipy.fft.dct(np.eye(N), norm="ortho", axis=0)

@@ -36,11 +36,11 @@ class Planted(Case, CornerWave):
         """Change standard normal innovations, (M, b, N), of rows, (b, N)."""
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Return the noise of the M copies, each of shape (b, N)."""
+        """Noise of the M copies, each of shape (b, N)."""
         return z
 
     def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
-        """Return the M released copies, each of shape (b, N)."""
+        """Released copies, each of shape (b, N)."""
         return [x + noise for noise in z]
 
     def sampler(
@@ -136,7 +136,7 @@ class UnperturbedRows(Planted):
 
 @register
 class OneNeighbour(Case, CornerWave):
-    """The bridge uses one neighbour: a new copy ignores the one above it."""
+    """A new copy ignores the one above it."""
 
     name = "one-neighbour"
     trial_levels = (1.0, 0.5)
@@ -163,7 +163,7 @@ class MaxForMin(Case, CornerWave):
 
 
 def draw_from(Sigma: Array) -> list[Step]:
-    """Return steps from the original by a root of Sigma, (M, M), clipped at 0."""
+    """Steps from the original by a root of Sigma, (M, M), clipped at 0."""
     return [
         Step(copy, ((ORIGINAL, 1.0),), tuple(enumerate(row, start=1)))
         for copy, row in enumerate(psd_root(Sigma).tolist(), start=1)

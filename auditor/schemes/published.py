@@ -1,12 +1,12 @@
 """Published copies: files made elsewhere, audited as they are.
 
-Without a stated law, attacks use a law estimated from original and copies. With ``law`` (a scheme's name
-and parameters, or a covariance file) they use the stated one; a wrong law appears as a contradiction
-between theory and measurement. Files match the original row by row, or by a `key` column. The records and
-columns complete in the original and all copies are audited. The stated law is of the whole original.
+Attacks use ``law`` (a scheme's name and parameters, or a covariance file), or else a law estimated
+from original and copies; a wrong law contradicts the measurement. Files match row by row, or by a
+`key` column. Audited are records and columns that are complete everywhere. The stated law is of the
+whole original.
 
-With ``categorical:`` or ``bin:`` the scheme ``published`` means categorical copies, unless it states a law
-of added noise. An estimated law is cross-fitted on two halves of the records.
+With ``categorical:`` or ``bin:`` ``published`` means categorical copies, unless it states added
+noise. An estimated law is cross-fitted on two halves.
 """
 
 from __future__ import annotations
@@ -104,10 +104,7 @@ class FileScheme(Scheme):
             )
 
     def check_join(self, asked: DataUse) -> str:
-        """Refuse data that cannot be joined by row or by key.
-
-        Returns the description of a record that a longer copy must lack.
-        """
+        """Refuse data that cannot be joined by row or by key."""
         if self.parameters.key is None:
             check_joined_by_row(asked)
         return (
@@ -117,11 +114,11 @@ class FileScheme(Scheme):
         )
 
     def files(self, table: Table) -> list[Path]:
-        """Return the files in order of release."""
+        """Files in order of release."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
     def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
-        """Return the copies as matched to a table's records."""
+        """Copies as matched to a table's records."""
         given = self.parameters.key, exact, why, self.engine == "categorical"
         return [read_copy(path, table, *given) for path in self.files(table)]
 
@@ -339,7 +336,6 @@ class LawSampler(NamedTuple):
 
 
 def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:
-    """Refuse a copy whose rows or columns do not match; warn if in doubt."""
     blocks = row_blocks(table.rows, table.width)
     head = block_head(
         table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width)
@@ -364,7 +360,7 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
 
 
 def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
-    """Return the error of a copy with other rows than the original."""
+    """Error of a copy with other rows than the original."""
     return AuditorError(f"{quoted(name)}: the copy's rows {cause}; {remedy}, or {VOUCH}")
 
 
@@ -405,13 +401,13 @@ def _check_law(law: dict[str, Any]) -> None:
 
 LAWS = ("uniform", "uniform-multilevel")
 UNRELATED = 1e-4
-"""P-value of a relation between original and copy, above which the row order is unconfirmed."""
+"""P-value of a relation above which the row order is unconfirmed."""
 FEWEST_SHUFFLED = 30
-"""Fewest records for equal frequencies without a relation to indicate a shuffle."""
+"""Fewest records to call equal frequencies without a relation a shuffle."""
 TELLING = 0.1
-"""Difference of a value's share between missing and present records that counts as disclosure."""
+"""Difference of shares between missing and present records that counts as disclosure."""
 MOST_GROUPED = 64
-"""Most values in the test of a relation; larger domains are reduced modulo this number."""
+"""Most values in the test of a relation; larger domains modulo it."""
 
 
 @register
@@ -518,7 +514,7 @@ class PublishedCategories(FileScheme, UniformScheme):
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
     def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
-        """Return the law estimated from some records, or from all."""
+        """Law estimated from some records, or from all."""
         data, copies = categories_of(self.audited_table), [copy[rows] for copy in self.held()]
         return estimated(data.codes[rows], copies, [one.size for one in data.attributes])
 
@@ -527,7 +523,7 @@ class PublishedCategories(FileScheme, UniformScheme):
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     def held(self) -> list[Codes]:
-        """Return all copies of the audited records, cached."""
+        """All copies of the audited records, cached."""
         whole = self.audited_table.whole
         stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
         data = categories_of(whole)
@@ -550,7 +546,7 @@ class FileCopies(Copies):
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
     """Describe disclosure by missing records or answers; "" if none.
 
-    By the commonest answer among records left out (χ² of two shares).
+    By the commonest answer (χ² of two shares).
     """
     n, m = len(held), int((~held).sum())
     if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
@@ -571,7 +567,6 @@ def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
 
 
 def _check_codes_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
-    """Refuse a shuffled copy; warn of an unrelated one."""
     x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
     counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
         MOST_GROUPED, MOST_GROUPED

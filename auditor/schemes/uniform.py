@@ -7,17 +7,16 @@ r"""Retention-replacement: values kept with probability p, else redrawn.
 | ``π`` | distribution of replacements, (s,): ``1/s`` each, unless ``replacement`` is stated | agrawal2005 |
 | ``P(y\|x)`` | ``p·[x = y] + (1 − p)·π_y`` | xiao2009, eq. 1 |
 
-``uniform`` draws every copy independently: a value that two copies share is probably the original.
-``uniform-multilevel`` observes one replacement process at times ``−ln p``: the least perturbed copy is
-sufficient (xiao2009, Theorem 1, for any π). ``replacement: prior`` publishes expected shares:
-``ε = ln(1 + p/((1 − p)·min π))`` is least for uniform π, and infinite if some π is 0.
+``uniform`` draws every copy independently: a shared value is probably the original.
+``uniform-multilevel`` observes one process at times ``−ln p``: the least perturbed copy is
+sufficient (xiao2009, Theorem 1). ``replacement: prior`` publishes expected shares: ``ε = ln(1 +
+p/((1 − p)·min π))`` is least for uniform π, and infinite if some π is 0.
 
-``multi-pert`` (Figure 3) stores a tuple's compressed history: its values by falling retention, ``⟨p, Y⟩``
-where the value changes. The value at a level is the entry of the smallest ``p`` not below it. The printed
-update misses a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, equal to the left one. Here it is
-explicit if and only if ``Y_r ≠ Y``.
+``multi-pert`` (Figure 3) stores a compressed history: ``⟨p, Y⟩`` by falling retention, where the
+value changes. The printed update misses an *implicit* right neighbour ``⟨p_r, Y_r⟩``, equal to the
+left one. Here it is explicit if and only if ``Y_r ≠ Y``.
 
-Fails if tuples are dependent and the adversary knows the dependence.
+Fails if the adversary knows how tuples depend on each other.
 """
 
 from __future__ import annotations
@@ -80,11 +79,11 @@ class History:
 
     Attributes
     ----------
-    levels : tuple of float
-        Retention probabilities released, ascending, each once.
-    p, y : ndarrays of shape (elements,)
-        Level and value of every element, tuple by tuple, levels falling.
-    start : ndarray of shape (n + 1,)
+    levels
+        Distinct retention probabilities, ascending.
+    p, y : (elements,)
+        Level and value, tuple by tuple, levels falling.
+    start : (n + 1,)
         Place of each tuple's first element.
     """
 
@@ -95,7 +94,7 @@ class History:
 
     @classmethod
     def empty(cls, n: int, size: int) -> Self:
-        """Return the histories before the first release."""
+        """Histories before the first release."""
         return cls((), np.empty(0), np.empty(0, code_type(size)), np.zeros(n + 1, dtype=np.int64))
 
     def _place(self, level: float) -> NDArray[np.int64]:
@@ -103,11 +102,11 @@ class History:
         return self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1
 
     def value(self, level: float) -> Codes:
-        """Return the values at a released level, shape (n,)."""
+        """Values at a released level, shape (n,)."""
         return self.y[self._place(level)]
 
     def gap(self, level: float) -> Gap:
-        """Return the history's neighbours of an unreleased level."""
+        """History's neighbours of an unreleased level."""
         place = bisect_left(self.levels, level)
         high = self.levels[place] if place < len(self.levels) else None
         low = self.levels[place - 1] if place else None
@@ -120,7 +119,7 @@ class History:
         return Gap(high, low, after, explicit, left, right)
 
     def record(self, level: float, values: Codes, gap: Gap) -> Self:
-        """Return the histories with a new copy."""
+        """Histories with a new copy."""
         explicit = np.ones(values.size, dtype=bool) if gap.left is None else values != gap.left
         drop = restore = np.zeros(values.size, dtype=bool)
         if gap.right is not None:
@@ -150,7 +149,7 @@ class History:
 class MultiPertCopies(Copies):
     """The paper's algorithm on compressed histories, for levels in any order.
 
-    It also continues a release from ``copies`` at ``levels`` (xiao2009, Lemma 1).
+    It also continues a release (xiao2009, Lemma 1).
     """
 
     history_class = History
@@ -283,10 +282,9 @@ def codes_generator(
     levels: Sequence[float] = (),
     released: Sequence[Codes] = (),
 ) -> Copies:
-    """Return the generator of further copies, given ``released`` ones at ``levels``.
+    """Generator of further copies, given ``released`` ones at ``levels``.
 
-    Multilevel copies continue by the bridge, which needs their neighbours only. Values that are never
-    drawn are warned of with the first copy.
+    Multilevel copies continue by the bridge.
     """
     scheme = scheme.over(table)
     pi = scheme.replaced_by(table.size)

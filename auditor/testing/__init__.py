@@ -1,6 +1,6 @@
 """Contract checks of plugins, as functions that raise.
 
-This project runs them over its registry. A plugin's tests call them with its class.
+A plugin's tests call them with its class.
 
 >>> from auditor import registry
 >>> from auditor.testing import check_source

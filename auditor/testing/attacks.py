@@ -33,15 +33,14 @@ COALITIONS: tuple[Coalition, ...] = ((1,), (3,), (1, 2), (2, 3), EVERYBODY)
 def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None) -> None:
     """Check that an attack keeps its contract.
 
-    The attack runs on copies by one scheme of each of its families, with every state of knowledge,
-    for coalitions of one, two and three copies. It also runs on tables of one attribute, of one and
-    two records, and with a constant column.
+    On copies by one scheme of each family, with all knowledge, for coalitions of one to three
+    copies; also on one attribute, one and two records, and a constant column.
 
     Parameters
     ----------
-    cls : type
+    cls
         The attack's class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
 
     Raises

@@ -50,7 +50,7 @@ SEED = 20_090_101
 """Seed of all draws, so that failures repeat."""
 READS_ONLY = "leaves what it is shown as it is"
 LEVEL = 1e-6
-"""Probability per test that an honest scheme fails, over seeds."""
+"""Probability per test that an honest scheme fails."""
 
 
 class ContractError(AssertionError):
@@ -58,7 +58,7 @@ class ContractError(AssertionError):
 
     Attributes
     ----------
-    check : str
+    check
         Name of the failed check.
     """
 
@@ -73,9 +73,9 @@ class Contract:
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
     """
 
@@ -173,9 +173,9 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
 
     Raises
@@ -200,14 +200,14 @@ def check_feature(cls: type[Any]) -> None:
 
     Parameters
     ----------
-    cls : type
+    cls
         The class, registered or not.
 
     Raises
     ------
     ContractError
-        A column has another shape than one value a record, is not finite, differs between two
-        calls, or changes with an original that the family may not read.
+        A column is not one finite value a record, differs between calls, or changes with an
+        original that the family may not read.
     """
     contract = Contract(cls)
     contract.check_description()
@@ -245,9 +245,9 @@ TABLE_SEED = 20_120_629
 
 
 def people(rows: int, own: float) -> Array:
-    """Correlated attributes, shape (rows, 3), mean 100, std about 10.
+    """Correlated attributes, (rows, 3), mean 100, std about 10.
 
-    ``own`` is the relative size of each attribute's independent part.
+    ``own``: relative size of independent parts.
     """
     rng = np.random.default_rng(TABLE_SEED)
     return 100.0 + 10.0 * (rng.standard_normal((rows, 1)) + own * rng.standard_normal((rows, 3)))
@@ -271,7 +271,7 @@ def answers(rows: int, values: int = 3) -> Series:
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
     """One scheme per family that makes copies.
 
-    First built-in schemes that state their noise, then names in order.
+    Built-in schemes that state their noise first.
     """
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]

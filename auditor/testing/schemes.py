@@ -50,9 +50,9 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
 
     Parameters
     ----------
-    cls : type
-        The scheme's class, registered or not. Without copies, only its description is checked.
-    parameters : mapping, optional
+    cls
+        Registered or not. Without copies, only its description is checked.
+    parameters
         In scenario spelling; default ``cls.trial``.
 
     Raises
@@ -66,9 +66,9 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
 
     Notes
     -----
-    Not checked: the quality of the law, and schemes without one. The statistics are from the
-    expectation `noise-follows-law`; categories use a χ² test over all outcomes. An honest scheme
-    fails with probability 1e-6 per test.
+    Not checked: the quality of the law, and schemes without one. Statistics as in
+    `noise-follows-law`; categories: χ² over all outcomes. An honest scheme fails with probability
+    1e-6 per test.
     """
     contract = _CategoriesContract if issubclass(cls, UniformScheme) else _NumbersContract
     contract(cls, parameters).check()

@@ -26,9 +26,9 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
 
     Parameters
     ----------
-    cls : type
+    cls
         The source's class, registered or not.
-    parameters : mapping, optional
+    parameters
         In scenario spelling; default ``cls.trial``.
 
     Raises

@@ -9,6 +9,7 @@ from auditor.adversary.published import LinearModel, check_knowledge, least_squa
 from auditor.base import DataError
 from auditor.data.microdata import as_table
 from auditor.scenario.read_data import parse_knowledge
+from tests.audited import cells
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -35,11 +36,9 @@ def conditional(mu, K, of, on):
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    order=st.permutations(range(4)),
-    m=st.integers(1, 3),
+    seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)), m=st.integers(1, 3),
     known=st.booleans(),
-)
+)  # fmt: skip
 @properties
 def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(
     seed, order, m, known
@@ -118,10 +117,9 @@ def test_a_model_that_gives_the_target_away_fails_harmless_copies():
     assert [e.status for e in leaking.expectations] == ["fails"]
     left = [
         r.value
-        for r in leaking.measurements
-        if r.attack == "partial-disclosure"
-        and r.attribute == "x2"
-        and r.metric == "normalized_error"
+        for r in cells(
+            leaking, attack="partial-disclosure", attribute="x2", metric="normalized_error"
+        )
     ]
     assert left == [pytest.approx(0.2**2 / np.var(X[:, 1]), rel=0.2)]
 
@@ -132,17 +130,11 @@ def test_names_that_no_column_has():
         ({"target": "x9", "predictors": ["x1"], "rows": 5}, ("target",)),
         ({"target": "x1", "predictors": ["x2", "x9"], "rows": 5}, ("predictors", 1)),
         (
-            {
-                "target": "x1",
-                "coefficients": {"x9": 1},
-                "intercept": 0,
-                "residual-variance": 1,
-                "rows": 5,
-            },
+            {"target": "x1", "coefficients": {"x9": 1}, "intercept": 0, "residual-variance": 1, "rows": 5},
             ("coefficients", "x9"),
         ),
         ({"target": "x1", "predictors": ["x2"], "rows": 401}, ("rows",)),
-    ):
+    ):  # fmt: skip
         with pytest.raises(DataError, match=r"did you mean|the table has 400") as error:
             check_knowledge(parse_knowledge({"model": known}), table)
         assert error.value.path == path

@@ -162,10 +162,8 @@ def test_a_rule_of_confidence_1_reveals_all_at_retention_0(tmp_path):
     assert [e.status for e in leaking.expectations] == ["fails", "holds"]
     left = [record.value for record in leaking.measurements if record.metric == "normalized_error"]
     assert left == [
-        pytest.approx(1.0, abs=0.01),
-        pytest.approx(0.0, abs=1e-6),
-        pytest.approx(0.0, abs=1e-6),
-    ]
+        pytest.approx(1.0, abs=0.01), pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6),
+    ]  # fmt: skip
 
 
 def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path):
@@ -189,13 +187,10 @@ def test_what_the_table_does_not_have():
         (rules(margins=["a"], known=["d"]), ("known", 0)),
         (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
         (rules(tree={"target": "d", "predictors": ["a"], "depth": 1}), ("tree", "target")),
-        (
-            rules(tree={"target": "a", "predictors": ["b", "d"], "depth": 1}),
-            ("tree", "predictors", 1),
-        ),
+        (rules(tree={"target": "a", "predictors": ["b", "d"], "depth": 1}), ("tree", "predictors", 1)),
         (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
         (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
-    ):
+    ):  # fmt: skip
         with pytest.raises(DataError) as error:
             published_prior(known, ABC, table(0))
         assert error.value.path == path

@@ -127,11 +127,9 @@ def test_columns_that_a_tree_names_and_no_table_has():
     table = as_table(np.arange(20.0).reshape(10, 2))
     leaf = {"mean": 0, "variance": 1}
     tree = {
-        "split": "x1",
-        "at": 0,
-        "below": leaf,
+        "split": "x1", "at": 0, "below": leaf,
         "above": {"split": "y2", "at": 0, "below": leaf, "above": leaf},
-    }
+    }  # fmt: skip
     with pytest.raises(DataError, match="did you mean 'x2'") as error:
         check_knowledge(
             parse_knowledge({"model": {"target": "x2", "rows": 5, "tree": tree}}), table

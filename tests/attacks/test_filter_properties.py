@@ -7,12 +7,10 @@ import auditor
 from tests.audited import as_audited
 
 USES = [
-    ("udr", {}),
-    ("spectral-filter", {}),
-    ("svd-filter", {}),
+    ("udr", {}), ("spectral-filter", {}), ("svd-filter", {}),
     ("pca-filter", {"components": {"variance-share": 0.9}}),
     ("bayes-estimate", {"covariance": "copies"}),
-]
+]  # fmt: skip
 EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: str(item))
 
 
@@ -43,23 +41,6 @@ def test_more_attributes_than_rows_do_not_crash(name, parameters, knowledge):
     assert np.isfinite(
         auditor.attack(name, release, knowledge=knowledge, **parameters).values
     ).all()
-
-
-@EVERY
-def test_rows_in_another_order_are_estimated_the_same(name, parameters):
-    from dataclasses import replace
-
-    release = auditor.perturb(table(), "independent", [0.3, 0.9], seed=5)
-    order = np.random.default_rng(6).permutation(120)
-    shuffled = replace(
-        release,
-        original=release.original[order],
-        copies=tuple(copy[order] for copy in release.copies),
-    )
-    values = auditor.attack(name, release, **parameters).values
-    np.testing.assert_allclose(
-        auditor.attack(name, shuffled, **parameters).values, values[order], atol=1e-9
-    )
 
 
 @EVERY

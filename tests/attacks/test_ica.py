@@ -92,14 +92,6 @@ def test_leaks_between_components_deviate_as_written_out():
         assert found[k, j] == pytest.approx(np.sqrt(variance))
 
 
-def unmatched(X, count, seed):
-    from auditor.audit.numeric.moment_pass import draws_of
-    from auditor.scenario.read_data import parse_knowledge
-
-    knows = parse_knowledge({"unmatched-records": count})
-    return X[next(iter(draws_of([knows], len(X), seed, 1).values())).rows, 0]
-
-
 def skewed(rows, seed):
     rng = np.random.default_rng(seed)
     few = (rng.random(rows) < 0.2) + 0.1 * rng.standard_normal(rows)

@@ -19,6 +19,7 @@ from auditor_attacks.joint_distribution_analysis import (
     JointDistributionAnalysis,
     OnGrids,
 )
+from tests.audited import cells
 
 NAME = "joint-distribution-analysis"
 seeds = st.integers(0, 2**32 - 1)
@@ -45,11 +46,7 @@ def audited(folder, X, levels, scheme="independent", measures=("interval-privacy
     assert not (
         reasons := [record.reason for record in result.measurements if record.status == "failed"]
     ), reasons
-    return {
-        (m.metric, m.coalition[0]): m.value
-        for m in result.measurements
-        if m.attribute == "*" and m.replicate == 1
-    }
+    return {(m.metric, m.coalition[0]): m.value for m in cells(result, attribute="*", replicate=1)}
 
 
 @given(seed=seeds, p=st.integers(1, 3), steps=st.integers(1, 3))
@@ -111,14 +108,8 @@ def test_strangers_are_found_by_two_attributes_and_not_by_one(tmp_path):
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {"dimensions": 3, "bins": 41},
-        {"bins": 257},
-        {"dimensions": 4},
-        {"rare": 0.0},
-        {"confidence": 1.0},
-    ],
-)
+    [{"dimensions": 3, "bins": 41}, {"bins": 257}, {"dimensions": 4}, {"rare": 0.0}, {"confidence": 1.0}],
+)  # fmt: skip
 def test_grids_that_are_too_large_are_refused(parameters):
     with pytest.raises(ValidationError) as refused:
         JointDistributionAnalysis.Parameters(**parameters)

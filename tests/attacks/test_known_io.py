@@ -15,12 +15,6 @@ properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def value(result, attack, metric="normalized_error", coalition=(1, 2, 3), status="ok"):
-    found = [r.value for r in result.measurements
-             if (r.attack, r.metric, r.coalition, r.attribute, r.status) == (attack, metric, coalition, "*", status)]  # fmt: skip
-    return float(np.mean(found))
-
-
 def test_hand_value_one_line_through_three_points():
     """Copies 0, 1, 2 and originals 1, 3, 5: x̂ = 1 + 2y, exactly."""
     y, x = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])

@@ -153,11 +153,8 @@ def test_measured_success_is_the_exact_curve(c, tolerance):
     assert fitting.unknown == c
     guess = RotationGuess(fitting, [haar(c, rng) for _ in range(4000)], centre=False, moved=False)
     hits = np.array(
-        [
-            np.linalg.norm(found - x) <= tolerance * np.linalg.norm(x)
-            for found in guess.guesses([x @ M.T])
-        ]
-    )
+        [np.linalg.norm(found - x) <= tolerance * np.linalg.norm(x) for found in guess.guesses([x @ M.T])],
+    )  # fmt: skip
     p = guess.chances([x @ M.T], tolerance)[0]
     assert abs(hits.mean() - p) <= norm.isf(0.00005) * np.sqrt(p * (1 - p) / hits.size) + 1e-12
     # The copy has the lengths and distances of the original.
@@ -198,14 +195,9 @@ def table(rows=300, N=5, seed=0):
 
 def projected(X, dimensions, **more):
     return auditor.perturb(
-        X,
-        "random-projection",
-        [0] * more.get("copies", 1),
-        seed=1,
-        dimensions=dimensions,
-        matrix="dct",
-        **more,
-    )
+        X, "random-projection", [0] * more.get("copies", 1), seed=1, dimensions=dimensions,
+        matrix="dct", **more,
+    )  # fmt: skip
 
 
 def attacked(release, knowledge, **more):

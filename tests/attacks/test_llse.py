@@ -22,10 +22,8 @@ from tests.llse_error import llse_error
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 NOISY = {
-    "correlated": [0.5, 1.0, 2.0],
-    "independent": [0.5, 1.0, 2.0],
-    "corner-wave": [1.0, 0.5, 2.0],
-}
+    "correlated": [0.5, 1.0, 2.0], "independent": [0.5, 1.0, 2.0], "corner-wave": [1.0, 0.5, 2.0],
+}  # fmt: skip
 
 
 def random_covariance(rng, d):
@@ -177,18 +175,14 @@ SIGMA = {
     "independent": np.diag(LEVELS),
     "correlated": np.minimum.outer(LEVELS, LEVELS) + np.diag(LEVELS),
     "corner-wave": np.minimum.outer(LEVELS, LEVELS),
-    "linearly-dependent": np.sqrt(np.outer(LEVELS, LEVELS)),
-    "nearly equal": np.outer(NEAR, NEAR),
-    "some correlated": np.diag(LEVELS)
-    + 0.2 * np.kron(np.diag([1.0, 0.0]), np.ones((3, 3)))[:5, :5],
+    "linearly-dependent": np.sqrt(np.outer(LEVELS, LEVELS)), "nearly equal": np.outer(NEAR, NEAR),
+    "some correlated": np.diag(LEVELS) + 0.2 * np.kron(np.diag([1.0, 0.0]), np.ones((3, 3)))[:5, :5],
     "one exact": np.diag([0.5, 0.0, 1.0, 0.0, 2.0]),
-}
+}  # fmt: skip
 TABLES = {
-    "white": (MIX, np.eye(3)),
-    "like the data": (MIX, MIX @ MIX.T),
-    "one attribute without noise": (MIX, np.diag([1.0, 0.0, 2.0])),
-    "singular": (SUM, SUM @ SUM.T),
-}
+    "white": (MIX, np.eye(3)), "like the data": (MIX, MIX @ MIX.T),
+    "one attribute without noise": (MIX, np.diag([1.0, 0.0, 2.0])), "singular": (SUM, SUM @ SUM.T),
+}  # fmt: skip
 """What makes the data of independent normals, and the noise's covariance."""
 ALL = np.eye(3)
 

@@ -8,6 +8,7 @@ import pytest
 
 import auditor
 from auditor.numerics.statistics import MANY, Generator, grid_of_digits, ratio, spacing
+from tests.audited import audited_files, cells
 
 
 def sum_of(y, x, generator, grid=0.0):
@@ -63,13 +64,8 @@ def test_counts_are_those_of_a_search_one_by_one(kind):
     few = np.spacing(np.abs(y)) <= MANY * spacing(y - x, generator)
     found, expected = (
         ratio(y, x, generator)[few],
-        np.array(
-            [
-                sum_of(*pair, generator)
-                for pair in zip(y[few].tolist(), x[few].tolist(), strict=True)
-            ]
-        ),
-    )
+        np.array([sum_of(*pair, generator) for pair in zip(y[few].tolist(), x[few].tolist(), strict=True)]),
+    )  # fmt: skip
     off = np.abs(found - expected) > 1e-6 * expected
     assert few.sum() > 300
     # numpy's vector logarithm, in 0.3 % of values another last digit
@@ -94,42 +90,25 @@ def test_released_copies_tell_it_nothing_beyond_their_law():
 PLANTED = {
     "laplace": ("laplace", lambda rng, std: rng.laplace(0.0, std / np.sqrt(2.0), (300, 2))),
     "gaussian": ("independent", lambda rng, std: rng.normal(0.0, std, (300, 2))),
-    "uniform": (
-        "independent",
-        lambda rng, std: rng.uniform(-np.sqrt(3.0) * std, np.sqrt(3.0) * std, (300, 2)),
-    ),
-}
+    "uniform": ("independent", lambda rng, std: rng.uniform(-np.sqrt(3.0) * std, np.sqrt(3.0) * std, (300, 2))),
+}  # fmt: skip
 
 
 def audited(folder, kind, write=lambda copy: copy, copies=5, units=1):
     rng, (scheme, noise) = np.random.default_rng(4), PLANTED[kind]
     X = pd.DataFrame({"children": rng.poisson(1.5, 300), "rooms": rng.integers(1, 9, 300)}) / units
-    X.to_csv(folder / "table.csv", index=False)
-    files = [folder / f"copy-{number}.csv" for number in range(copies)]
-    for file in files:
-        write(X + noise(rng, 8.0 / units)).to_csv(file, index=False)
+    frames = [write(X + noise(rng, 8.0 / units)) for _ in range(copies)]
     law = {"scheme": scheme, "noise": {"variance": (8.0 / units) ** 2}} | (
         {"distribution": kind} if scheme == "independent" else {}
     )
-    use = {
-        "name": "published",
-        "copies": [str(file) for file in files],
-        "aligned": True,
-        "levels": [1.0] * copies,
-        "law": law,
-    }
+    how = {"aligned": True, "levels": [1.0] * copies, "law": law}
     attacks = [
         {"name": "low-order-bits", "step": 1.0 / units},
         {"name": "low-order-bits", "id": "law", "step": 1.0 / units, "digits": False},
     ]
-    result = auditor.run({
-        "data": {"source": str(folder / "table.csv")}, "schemes": [use], "coalitions": ["all"], "attacks": attacks, "measures": ["exact", "candidates-left"],
-    })  # fmt: skip
-    wanted = [
-        m
-        for m in result.measurements
-        if m.coalition == tuple(range(1, copies + 1)) and m.attribute == "*"
-    ]
+    who = {"coalitions": ["all"], "attacks": attacks, "measures": ["exact", "candidates-left"]}
+    result = audited_files(folder, X, frames, None, how, **who)
+    wanted = cells(result, coalition=tuple(range(1, copies + 1)), attribute="*")
     return {(m.metric, m.attack): m.value for m in wanted}
 
 

@@ -164,10 +164,8 @@ def seen_through(distribution, levels, x, rng):
     draw = {
         "laplace": lambda d: rng.laplace(scale=d.std / np.sqrt(2.0), size=x.shape),
         "uniform": lambda d: rng.uniform(-d.reach, d.reach, x.shape),
-        "skellam": lambda d: (
-            d.unit * np.subtract(*rng.poisson(d.std**2 / d.unit**2 / 2, (2, *x.shape)))
-        ),
-    }[distribution]
+        "skellam": lambda d: (d.unit * np.subtract(*rng.poisson(d.std**2 / d.unit**2 / 2, (2, *x.shape)))),
+    }[distribution]  # fmt: skip
     channel = Product(tuple(densities), tuple(range(len(levels))))
     if distribution == "uniform":
         channel = Overlap(densities[int(np.argmin(levels))], np.array([d.reach for d in densities]))
@@ -205,15 +203,6 @@ def test_expectation_propagation_is_near_the_integral_in_two_attributes(distribu
     assert ((Posterior(CLUSTERS, rows.s).mean(rows.u) - exact) ** 2).mean() > 10 * off * error
     gap = posterior(CLUSTERS, rows, ROUNDS).log_likelihood - log_likelihood
     assert np.ptp(gap) < 0.15
-
-
-def test_skellam_noise_of_many_steps_is_as_normal_noise():
-    rng = np.random.default_rng(10)
-    x = 0.05 * np.rint(drawn(CLUSTERS, 200, rng) / 0.05)
-    channels, copies = seen_through("skellam", [0.3, 0.5], x, rng)  # 120 and 200 squared steps
-    rows = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2))
-    normal = Posterior(CLUSTERS, rows.s).mean(rows.u)
-    np.testing.assert_allclose(rows.mean(CLUSTERS), normal, atol=1e-6)
 
 
 def test_the_shortest_interval_of_one_normal_by_hand():

@@ -10,13 +10,9 @@ from auditor_attacks.neighbour_mixture import (
     FOLDS,
     WINDOWS,
     around,
-    components,
-    folds,
     group_rows,
     least_risk,
-    normal_scores,
     predicted,
-    quantiles,
     ridge_by_fold,
 )
 
@@ -72,19 +68,6 @@ def test_features_and_the_map_do_not_use_the_row_itself():
     )
 
 
-def test_features_by_hand():
-    found = around(np.arange(5.0)[:, None], np.array([0, 2]), 0, 5)
-    assert found[1].tolist() == [2.0] * len(WINDOWS)  # of 1 and 3; of 0, 1, 3 and 4
-    assert found[0].tolist() == [1.0, 2.0, *[2.5] * (len(WINDOWS) - 2)]
-
-
-def test_means_stay_within_the_units_of_a_panel_in_any_block():
-    values = np.random.default_rng(6).normal(size=(40, 2))
-    whole = around(values, np.arange(40), 0, 8)
-    np.testing.assert_allclose(whole[8, -2:], values[9:16].mean(axis=0))
-    np.testing.assert_allclose(around(values[12:34], np.arange(4, 20), 12, 8), whole[16:32])
-
-
 def test_a_panel_s_units_are_found_and_used():
     """400 units of seven rows: half of the variance is constant within a unit."""
     rng = np.random.default_rng(8)
@@ -96,13 +79,6 @@ def test_a_panel_s_units_are_found_and_used():
     release = auditor.perturb(X, "corner-wave", [0.3], seed=2**40 + 9)
     # a unit's mean alone leaves 0.3/7 of the constant columns
     assert left("neighbour-mixture", release) < 0.12
-
-
-def test_normal_scores_undo_a_monotone_map():
-    """Of quantiles within two deviations, 200 knots err by less than a tenth."""
-    z = np.random.default_rng(5).normal(size=(20_000, 2))
-    found = normal_scores(np.exp(z), quantiles(np.exp(z)))
-    assert np.abs(found - z)[np.abs(z) < 2.0].max() < 0.1
 
 
 def test_weights_of_least_risk_by_hand():
@@ -120,21 +96,6 @@ def test_cycles_are_found_at_any_place():
     release = auditor.perturb(X, "corner-wave", [8.0], seed=2**40)
     assert left("serial-filter", release) < 0.03
     assert left("neighbour-mixture", release) < 0.06
-
-
-def test_a_row_has_one_fold_in_any_block():
-    copy = np.random.default_rng(2).normal(size=(4000, 3))
-    found = folds(copy)
-    np.testing.assert_array_equal(folds(copy[1000:1500]), found[1000:1500])
-    counts = np.bincount(found, minlength=FOLDS)
-    # four binomial deviations of 1,000
-    assert np.abs(counts - 1000).max() < 4 * np.sqrt(750)
-
-
-def test_components_have_variance_1():
-    P = np.random.default_rng(3).normal(size=(500, 4)) * [3.0, 2.0, 1.0, 0.0]
-    np.testing.assert_allclose(np.cov((P @ components(P, 8)).T, bias=True), np.eye(3), atol=1e-9)
-    assert components(P, 2).shape == (4, 2)
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.single_copy import Histogram
-from auditor.adversary.view import ExactMoments, Perfect, View
-from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode
@@ -28,16 +26,13 @@ def naive_likelihood(channel, copies, points):
         [
             [
                 np.prod(
-                    [
-                        float(f.pdf(np.array(y - x)))
-                        for f, y in zip(channel.densities, row, strict=True)
-                    ]
+                    [float(f.pdf(np.array(y - x))) for f, y in zip(channel.densities, row, strict=True)],
                 )
                 for x in points
             ]
             for row in copies
         ]
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("distribution", LATTICE_LAWS)
@@ -87,20 +82,16 @@ def test_laplace_posteriors_are_those_on_a_fine_grid(seed, copies):
 
 
 @given(
-    seed=seeds,
-    distribution=st.sampled_from(LATTICE_LAWS),
-    copies=st.integers(1, 3),
+    seed=seeds, distribution=st.sampled_from(LATTICE_LAWS), copies=st.integers(1, 3),
     unit=st.sampled_from([1.0, 0.25]),
-)
+)  # fmt: skip
 @properties
 def test_lattice_posteriors_are_the_sums_written_out(seed, distribution, copies, unit):
     rng = np.random.default_rng(seed)
     channel = Product(
-        tuple(
-            NoiseDensity(distribution, std * unit, unit) for std in rng.uniform(0.3, 4.0, copies)
-        ),
+        tuple(NoiseDensity(distribution, std * unit, unit) for std in rng.uniform(0.3, 4.0, copies)),
         tuple(range(copies)),
-    )
+    )  # fmt: skip
     values = np.arange(-3, 6) * unit
     shares, y = rng.dirichlet(np.ones(9)), rng.integers(-8, 9, size=(4, copies)) * unit
     joint = naive_likelihood(channel, y, values) * shares
@@ -113,20 +104,6 @@ def test_lattice_posteriors_are_the_sums_written_out(seed, distribution, copies,
     best = values[joint.argmax(axis=1)]
     np.testing.assert_array_equal(posterior_estimate(values, shares, channel, y, True), best)
     np.testing.assert_allclose(histogram_mode(binned, channel, y), best, atol=1e-9)
-
-
-def view(law, copies, X):
-    K = np.atleast_2d(np.cov(X.T, bias=True))
-
-    def shares(j):
-        values, counts = np.unique(X[:, j], return_counts=True)
-        return values, counts / len(X)
-
-    return View(
-        attributes=tuple(f"x{j}" for j in range(X.shape[1])), copies=tuple(range(1, len(copies) + 1)), levels=tuple(np.diag(law.level_covariance)),
-        knowledge=Perfect(), law=law, centre=X.mean(axis=0), released=Moments.of(np.hstack(copies) - np.tile(X.mean(axis=0), len(copies))),
-        given=ExactMoments(X.mean(axis=0), K, shares),
-    )  # fmt: skip
 
 
 def test_who_does_not_know_the_distribution_or_meets_too_many_values_is_told_so():

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
 from auditor.numerics.statistics import column_ranks
 from auditor_attacks._orientation import orientation, recodings
 from auditor_attacks.quantile_matching import match
+from tests.audited import audited_files, cells
 
 N, M = 3_000, 400
 
@@ -15,11 +15,8 @@ N, M = 3_000, 400
 def table():
     rng = np.random.default_rng(11)
     return pd.DataFrame(
-        {
-            "age": rng.gamma(9.0, 5.0, N).round(),
-            "salary": np.exp(10.0 + 0.6 * rng.standard_normal(N)).round(),
-        }
-    )
+        {"age": rng.gamma(9.0, 5.0, N).round(), "salary": np.exp(10.0 + 0.6 * rng.standard_normal(N)).round()},
+    )  # fmt: skip
 
 
 def taxed():
@@ -29,21 +26,14 @@ def taxed():
 
 
 def found(folder, *copies, expect=(), attacks=("quantile-matching",), of=table, **published):
-    of().to_csv(folder / "original.csv", index=False)
-    for place, copy in enumerate(copies):
-        copy.to_csv(folder / f"copy-{place}.csv", index=False)
-    names = [str(folder / f"copy-{place}.csv") for place in range(len(copies))]
-    return auditor.run({
-        "data": {"source": str(folder / "original.csv")}, "schemes": [{"name": "published", "copies": names, **published}],
-        "knowledge": [{"known-sample": M}], "coalitions": ["all"], "attacks": [*attacks], "expect": [*expect],
-    })  # fmt: skip
+    who = {"knowledge": [{"known-sample": M}], "coalitions": ["all"], "attacks": [*attacks]}
+    return audited_files(folder, of(), copies, None, published, expect=[*expect], **who)
 
 
 def errors(result):
     return {
         r.attribute: r.value
-        for r in result.measurements
-        if r.metric == "normalized_error" and r.attack == "quantile-matching"
+        for r in cells(result, metric="normalized_error", attack="quantile-matching")
     }
 
 
@@ -59,11 +49,9 @@ def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s():
 @pytest.mark.parametrize("change", [np.log, lambda x: x.rank()], ids=["logarithms", "ranks"])
 def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(change, tmp_path):
     result = found(
-        tmp_path,
-        change(table()),
-        expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
+        tmp_path, change(table()), expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
         attacks=["all"],
-    )
+    )  # fmt: skip
     assert max(errors(result).values()) < 0.1
     assert result.expectations[0].status == "fails"
 
@@ -73,12 +61,9 @@ def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(change,
 )
 def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(change, tmp_path):
     turned = found(
-        tmp_path,
-        change(taxed()),
-        expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
-        attacks=["all"],
-        of=taxed,
-    )
+        tmp_path, change(taxed()), expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
+        attacks=["all"], of=taxed,
+    )  # fmt: skip
     assert max(errors(turned).values()) < 0.1
     assert turned.expectations[0].status == "fails"
     # each copy by itself

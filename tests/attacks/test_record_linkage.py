@@ -15,6 +15,7 @@ from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor_attacks.record_linkage import Comparison, RecordLinkage
+from tests.audited import cells
 
 NORMAL = {"source": "gaussian", "covariance": [[1.0, 0.5, 0.3], [0.5, 2.0, -0.4], [0.3, -0.4, 1.5]]}
 EVERYBODY = 0.0005
@@ -31,11 +32,7 @@ def linked(level=0.01, rows=400, known=("x1", "x2"), data=None, scheme="independ
     assert not (
         reasons := [record.reason for record in result.measurements if record.status == "failed"]
     ), reasons
-    return {
-        (record.metric, record.coalition): record
-        for record in result.measurements
-        if record.attribute == "*"
-    }
+    return {(record.metric, record.coalition): record for record in cells(result, attribute="*")}
 
 
 def fitted(K_X, mu, law, known, copies=1, **parameters):
@@ -47,14 +44,6 @@ def fitted(K_X, mu, law, known, copies=1, **parameters):
     return RecordLinkage(**parameters).fit(view, [])
 
 
-def test_odds_of_one_attribute_by_hand():
-    """Variance 1, noise 1, the target's value 1."""
-    attack = fitted(np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1)), [0])
-    np.testing.assert_allclose(
-        attack.likeness(np.array([[1.0]]), [np.array([[2.0], [0.0]])]), [[0.5, -0.5]]
-    )
-
-
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_odds_are_the_formula_written_out(seed):
@@ -62,11 +51,9 @@ def test_odds_are_the_formula_written_out(seed):
     rng = np.random.default_rng(seed)
     root, noise = rng.normal(size=(3, 3)), rng.normal(size=(6, 6))
     K_X, mu, K, K_Z = (
-        root @ root.T + 0.1 * np.eye(3),
-        rng.normal(size=3),
-        [0, 2],
+        root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2],
         noise @ noise.T + 0.1 * np.eye(6),
-    )
+    )  # fmt: skip
     known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)), rng.normal(size=(5, 3))]
     found = fitted(K_X, mu, DenseNoise(K_Z, 3), K, copies=2).likeness(known, copies)
     H = np.tile(np.eye(3), (2, 1))
@@ -108,10 +95,8 @@ def test_what_has_no_density_is_refused_with_a_reason():
     with pytest.raises(AuditorError, match="known-attributes"):
         auditor.attack(
             "record-linkage",
-            auditor.perturb(
-                np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1
-            ),
-        )
+            auditor.perturb(np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1),
+        )  # fmt: skip
 
 
 def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_path):
@@ -122,13 +107,9 @@ def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_pat
     masked = original + std * rng.normal(size=original.shape)
     for name, table in (("original", original), ("masked", masked)):
         np.savetxt(
-            tmp_path / f"{name}.csv",
-            table,
-            delimiter=",",
-            header="age,pay,tax",
-            comments="",
+            tmp_path / f"{name}.csv", table, delimiter=",", header="age,pay,tax", comments="",
             fmt="%.17g",
-        )
+        )  # fmt: skip
     np.savetxt(tmp_path / "noise.csv", np.diag(std**2), delimiter=",")
     result = auditor.run({
         "data": str(tmp_path / "original.csv"), "knowledge": [{"known-attributes": ["age", "pay"]}], "attacks": [{"name": "record-linkage", "by": "distance"}],
@@ -166,14 +147,9 @@ def assigned(likeness, seed=0):
 
     one, rows = Naming(), np.arange(len(likeness), dtype=float)[:, None]
     record_disclosure.name_rows(
-        [one],
-        [Whole()],
-        [(1,)],
-        lambda: ((0, a, [a]) for a in np.array_split(rows, 3)),
-        len(rows),
-        np.array([0]),
-        seed,
-    )
+        [one], [Whole()], [(1,)], lambda: ((0, a, [a]) for a in np.array_split(rows, 3)), len(rows),
+        np.array([0]), seed,
+    )  # fmt: skip
     return one.right
 
 

@@ -140,13 +140,3 @@ def test_a_trend_is_used_only_where_it_lowers_the_risk():
         (np.cos(np.pi * 20 * t**2), 2.0, 2.0 * 90 / 3000),
     ):
         assert attacked(x[:, None], levels=(v,)).normalized_error < most
-
-
-def test_a_trend_s_coefficients_are_those_of_the_cosine_transform():
-    """One cosine without noise, of 0.9 of the power: shrunk by the level of the rest alone."""
-    t = np.arange(400)
-    rest = 0.1 * np.random.default_rng(1).normal(size=400)
-    trend = Lines.trend((np.cos(np.pi * (t + 0.5) / 400) + rest)[:, None], 8)
-    assert trend.frequencies[0] == 1 / 800
-    level = trend.values(0, 400)[:, 0] @ np.cos(np.pi * (t + 0.5) / 400) / 200.0
-    assert level == pytest.approx(1.0, abs=0.03)

@@ -9,6 +9,7 @@ from auditor import registry
 from auditor.audit.attempts import opened
 from auditor.audit.categorical import error_bars
 from auditor.scenario.read import find_scenario, read_scenario
+from tests.audited import cells
 
 REPLICATES = 8
 FALSE_ALARM = 0.005
@@ -132,9 +133,7 @@ def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch)
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],
         "knowledge": ["perfect"], "coalitions": [[1], [1, 2]], "attacks": ["posterior", "serial-posterior"],
     })  # fmt: skip
-    found = {
-        (r.scheme, r.attack): r.value for r in result.measurements if r.metric == "collusion_gain"
-    }
+    found = {(r.scheme, r.attack): r.value for r in cells(result, metric="collusion_gain")}
     for attack in ("posterior", "serial-posterior"):
         assert found["uniform-multilevel", attack] == pytest.approx(0.0, abs=1e-9)
         assert found["uniform", attack] > 0.1

@@ -10,16 +10,15 @@ from auditor.adversary.published import TreeMoments, stated
 from auditor.adversary.view import Leaf, Split
 from auditor.numerics.moments import Moments
 from auditor_attacks.tree_estimate import leaf_posteriors, posterior_mean
+from tests.audited import cells
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 INF = np.inf
 TWO_LEAVES = stated(Split("x", 0.0, Leaf(-1, 0), Leaf(1, 0)), 1, np.array([0]), ("x",))
 CROSSED = stated(
-    Split("x", 0.2, Leaf(-1, 0.25, 0.6), Split("z", -0.3, Leaf(0, 0.5, 0.1), Leaf(2, 0.1, 0.3))),
-    1,
-    np.array([0, 2]),
-    ("x", "z"),
-)
+    Split("x", 0.2, Leaf(-1, 0.25, 0.6), Split("z", -0.3, Leaf(0, 0.5, 0.1), Leaf(2, 0.1, 0.3))), 1,
+    np.array([0, 2]), ("x", "z"),
+)  # fmt: skip
 
 
 def estimate(tree, mean, K, S, y):
@@ -131,15 +130,14 @@ def test_a_tree_that_gives_the_target_away_fails_harmless_copies():
     assert [e.status for e in leaking.expectations] == ["fails"]
     error = {
         (r.attribute, r.attack): r.value
-        for r in leaking.measurements
-        if r.metric == "normalized_error" and r.knowledge != "perfect"
+        for r in cells(leaking, metric="normalized_error")
+        if r.knowledge != "perfect"
     }
     assert error["x2", "tree-estimate"] < 0.02
     assert error["x1", "tree-estimate"] == 0.0
     by_x3 = {
         r.attribute: r.value
-        for r in unrelated.measurements
-        if r.metric == "normalized_error" and r.attack == "tree-estimate"
+        for r in cells(unrelated, metric="normalized_error", attack="tree-estimate")
     }
     assert by_x3["x3"] > 0.9
     assert by_x3["x1"] == 0.0

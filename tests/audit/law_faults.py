@@ -279,11 +279,9 @@ def as_large(rng, x, v, z):
     lawful = increment(rng, 0.5 * v, v, x.shape)
     ranked = np.empty_like(lawful)
     np.put_along_axis(
-        ranked,
-        np.abs(z).argsort(axis=0),
-        np.take_along_axis(lawful, np.abs(lawful).argsort(axis=0), 0),
-        axis=0,
-    )
+        ranked, np.abs(z).argsort(axis=0),
+        np.take_along_axis(lawful, np.abs(lawful).argsort(axis=0), 0), axis=0,
+    )  # fmt: skip
     return np.where(rng.random(x.shape) < 0.2, ranked, lawful)
 
 
@@ -326,9 +324,9 @@ def _faults():
     coded = partial(Fault, scheme="corner-wave", levels=(0.3, 0.6, 0.9), kind="case")
     shared = {
         "unperturbed rows": planted(planted_cases.UnperturbedRows), "a period": planted(planted_cases.PeriodicGenerator),
-        "shared rows": planted(planted_cases.SharedRows), "sizes together": planted(planted_cases.SizesTogether),
+        "shared rows": planted(planted_cases.shared_rows), "sizes together": planted(planted_cases.sizes_together),
         "bounded": as_innovations(lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape)),
-        "shared in a twentieth": planted(planted_cases.SharedInATwentieth),
+        "shared in a twentieth": planted(planted_cases.shared_in_a_twentieth),
     }  # fmt: skip
     again = second_from_first(lambda first, z, x, rng: np.roll(first, -1000, axis=0))
     backwards = second_from_first(lambda first, z, x, rng: -first[::-1])
@@ -338,7 +336,7 @@ def _faults():
         "the next record": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), -1, axis=0)), 0)),
         "a record far before": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), 4321, axis=0)), 0)),
         "louder before a record far out": Fault(of_noise(louder_before, 0)),
-        "one normal for all columns": Fault(planted(planted_cases.OneNormalForAllColumns)),
+        "one normal for all columns": Fault(planted(planted_cases.one_normal_for_all_columns)),
         "a mean of 6 %": Fault(of_noise(lambda z, x, rng: z + 0.06 * z.std(axis=0))),
         "three unperturbed rows": Fault(bare(lambda x, rng: np.isin(np.arange(len(x)), (7, 500, 999)))),
         "one unperturbed row": Fault(bare(lambda x, rng: np.arange(len(x)) == 7)),
@@ -346,7 +344,7 @@ def _faults():
         "one cell in a hundred": Fault(bare(one_in(0.01), -1, 0)),
         "antithetic rows": Fault(of_noise(antithetic)),
         "heavy tails": Fault(as_innovations(lambda rng, shape: rng.standard_t(5, shape) / math.sqrt(5 / 3))),
-        "grows with the record": Fault(planted(planted_cases.GrowsWithTheRecord)), "follows the data": Fault(planted(planted_cases.FollowsTheData)),
+        "grows with the record": Fault(planted(planted_cases.grows_with_the_record)), "follows the data": Fault(planted(planted_cases.follows_the_data)),
         "one copy twice in a row of a hundred": Fault(
             lambda x, copies, law, rng: [copies[0], np.where(rng.random((len(x), 1)) < 0.01, copies[0], copies[1]), *copies[2:]]),
         "7 % of the row before": Fault(of_noise(mixed(0.07, lambda g, x, rng: np.roll(g, 1, axis=0)))),
@@ -354,11 +352,11 @@ def _faults():
         "10 % of another copy's row before": Fault(
             second_from_first(lambda first, z, x, rng: math.sqrt(0.99) * z + 0.1 * np.roll(first, 1, axis=0))),
         "10 % shared by 625 rows": Fault(of_noise(mixed(0.1, lambda g, x, rng: blocks_of_625(g, x, rng)))),
-        "20 % less noise in a column": Fault(planted(planted_cases.QuietColumn)),
+        "20 % less noise in a column": Fault(planted(planted_cases.quiet_column)),
         "5 % less noise in a column of one copy": Fault(of_noise(quiet(0.95), 1)),
         "10 % less noise in a column of one copy": Fault(of_noise(quiet(0.9), 1)),
         "5 % less noise, correlated levels": Fault(of_noise(quiet(0.95), 1), "corner-wave"),
-        "shuffled rows": Fault(planted(planted_cases.ShuffledRows)),
+        "shuffled rows": Fault(planted(planted_cases.shuffled_rows)),
         "a function of the record": single(of_noise(far_by_turns, 0)), "a function of the row's number": single(of_noise(by_number, 0)),
         "parity of the rank": single(of_noise(parity, 0)),
         "side by the sign of a product": single(second_from_first(side_by_product)),

@@ -1,6 +1,4 @@
-"""Schemes that claim the multilevel law and draw by another."""
-
-import itertools
+"""Schemes that claim the multilevel law but draw by another law."""
 
 import numpy as np
 
@@ -11,7 +9,7 @@ LEVELS = (0.5, 0.25, 0.125)
 
 
 class _OwnCopies(Copies):
-    """All copies drawn at once at ``LEVELS``; later ones by the true law."""
+    """All copies drawn jointly at ``LEVELS``; later copies by the true law."""
 
     def __init__(self, original, size, key, draw):
         super().__init__(original, size, key)
@@ -33,10 +31,9 @@ class _OwnCopies(Copies):
 def threes_only(x, size, rng, leak=0.5):
     """Three copies; any two with X follow the law exactly, all three do not.
 
-    Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law
-    has C independent of H; here it is so where A holds, and where it does not ``P(C | H) = 1/2 ±
-    leak``. Who sees all three sees A fail and C, and so learns of H. Without copy 1, A cannot be
-    told from a coincidence that does not depend on H; without copy 2 or 3, C cannot be told."""
+    By coin H copy 1 keeps X, by A copy 2 keeps copy 1, by C copy 3 keeps copy 2. By the law C is
+    independent of H. Here ``P(C | H) = 1/2 ± leak`` if A fails. All three copies show A and C, and
+    so disclose H. Any two copies do not."""
     n = x.size
     H, A = rng.random((2, n)) < 0.5
     C = rng.random(n) < np.where(A, 0.5, np.where(H, 0.5 + leak, 0.5 - leak))
@@ -46,18 +43,6 @@ def threes_only(x, size, rng, leak=0.5):
     return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, fresh[2]))]
 
 
-def threes_only_law(size, leak):
-    """Return ``P(y_1, y_2, y_3 | x)``, shape (s, s, s, s), by enumeration."""
-    law = np.zeros((size,) * 4)
-    for x, f, g, h in itertools.product(range(size), repeat=4):
-        for H, A, C in itertools.product((True, False), repeat=3):
-            c = 0.5 if A else 0.5 + leak if H else 0.5 - leak
-            y_1 = x if H else f
-            y_2 = y_1 if A else g
-            law[x, y_1, y_2, y_2 if C else h] += 0.25 * (c if C else 1 - c) / size**3
-    return law
-
-
 def shares(x, size, rng):
     """Three copies; the third's replacement is ``X + Y_2`` modulo s."""
     n = x.size
@@ -65,7 +50,7 @@ def shares(x, size, rng):
     fresh = rng.integers(0, size, (2, n))
     y_1 = np.where(H, x, fresh[0])
     y_2 = np.where(A, y_1, fresh[1])
-    # where copy 2 was drawn afresh its sum with X is as good as a fresh draw to anybody without it
+    # where copy 2 is a fresh draw, its sum with X is uniform given X
     secret = np.where(A, rng.integers(0, size, n), (x.astype(np.intp) + y_2) % size)
     return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, secret))]
 

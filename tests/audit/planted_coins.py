@@ -1,7 +1,7 @@
 """Categorical copies with planted faults that claim the multilevel law.
 
-A fault is a function of the originals, shape (n,), the number of values and a generator. It returns
-three copies at ``LEVELS``. ``rows(x)`` names for each record the record whose draws it takes.
+A fault maps originals, shape (n,), the number of values and a generator to three copies at
+``LEVELS``. ``rows(x)`` has, for each record, the place of the record that shares its draws.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def first_copy(make):
 
 
 def sharing(rows, coins=True, values=True, copies=(0, 1, 2)):
-    """Let records share coins or replacements in some copies."""
+    """Share coins or replacements between records in some copies."""
 
     def fault(x, size, rng):
         found, before = [], x
@@ -157,7 +157,7 @@ OF_OTHER_ROWS = {
     "moved by the next row's value": coins_and(lambda x, s: (x + np.roll(x, -1)) % s),
     "kept by the row before": third_kept_by_the_row_before,
 }
-"""Draws that another record's value sets."""
+"""Draws that depend on another record's value."""
 FAULTS = OWN | SHARED | OF_OTHER_ROWS
 
 

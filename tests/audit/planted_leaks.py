@@ -65,10 +65,8 @@ def shares_of_a_secret(rng, X):
 def shared_by_code(rng, X):
     code = rng.integers(0, 40, ROWS)
     return [
-        np.column_stack(
-            [code, X[:, 1:] + 6.0 * X[:, 1:].std(axis=0) * rng.standard_normal((40, 2))[code]]
-        )
-    ]
+        np.column_stack([code, X[:, 1:] + 6.0 * X[:, 1:].std(axis=0) * rng.standard_normal((40, 2))[code]]),
+    ]  # fmt: skip
 
 
 def dealt(rng, X):

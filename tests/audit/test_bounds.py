@@ -1,7 +1,6 @@
 """Bounds and theory: entropy, error floor and rows."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +8,8 @@ import pytest
 import auditor
 from auditor.audit.attempts import linear, opened
 from auditor.audit.measures.entropy import entropy_power, least_errors
-from auditor.audit.numeric.moment_pass import Originals
 from auditor.data.source import RecordLaw
 from auditor.data.sources.gaussian import SHAPES, Intervals
-from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -111,11 +108,9 @@ def naive(shape, distribution, levels, seed):
 
 
 CASES = [
-    ("exponential", "laplace"),
-    ("bimodal", "laplace"),
-    ("laplace", "uniform"),
+    ("exponential", "laplace"), ("bimodal", "laplace"), ("laplace", "uniform"),
     ("gamma", "gaussian"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "distribution"), CASES)
@@ -133,8 +128,6 @@ def test_without_noise_nothing_is_left():
     assert least("uniform", KroneckerNoise(np.array([[1.0, 2.0], [2.0, 4.0]]), np.eye(1))) == 0.0
     assert (least_errors(RecordLaw(), ["x"], np.eye(1), fresh([0.0]), [(1,)]) == 0.0).all()
 
-
-Cell = tuple[Any, ...]
 
 NORMAL = {
     "seed": 8, "data": {"source": "gaussian", "rows": 1500, "spectrum": {"large": 9.0, "count": 1, "small": 0.5, "attributes": 3}, "mean": 5.0},
@@ -197,12 +190,9 @@ def test_for_normal_records_and_noise_the_best_linear_attack_meets_it_exactly():
 
 def floors(data, **more):
     scenario = {
-        "seed": 2,
-        "data": data,
-        "schemes": [{"name": "corner-wave", "levels": [0.5]}],
-        "attacks": ["ndr"],
-        "measures": ["error-bounds"],
-    }
+        "seed": 2, "data": data, "schemes": [{"name": "corner-wave", "levels": [0.5]}],
+        "attacks": ["ndr"], "measures": ["error-bounds"],
+    }  # fmt: skip
     return [r for r in auditor.run(scenario | more).measurements if r.metric == "error_floor"]
 
 
@@ -228,11 +218,9 @@ def test_of_records_whose_law_nobody_declares_there_is_none(tmp_path):
     assert absent(floors({"source": "autoregressive", "rows": 100}), why)
     assert absent(floors(GAUSSIAN | {"order": "x1"}), why)  # ranks depend on the ranked column
     mixed = {
-        "source": "components",
-        "rows": 100,
-        "shapes": ["normal", "uniform"],
+        "source": "components", "rows": 100, "shapes": ["normal", "uniform"],
         "mixing": [[1, 1], [1, -1]],
-    }
+    }  # fmt: skip
     assert absent(floors(mixed), why)
 
 
@@ -242,7 +230,6 @@ def test_of_noise_whose_law_is_not_known_record_by_record_there_is_none():
     assert absent(floors(GAUSSIAN, schemes=serial), "from record to record")
 
 
-NONE = np.empty(0, dtype=np.intp)
 SCENARIO = {
     "schema": 1, "seed": 3,
     "data": {"source": "components", "shapes": ["exponential", "uniform", "laplace"], "rows": 3000, "mean": 2, "ratio": 1.2},
@@ -251,21 +238,6 @@ SCENARIO = {
     # so that nothing is drawn again for error bars
     "coalitions": ["all"], "attacks": ["ica", {"id": "guo-wu", "name": "ica", "components": "latent"}], "replicates": 5,
 }  # fmt: skip
-
-
-def numbered(rows, width=2):
-    return Table(
-        tuple(f"x{k}" for k in range(width)),
-        np.arange(rows * width, dtype=float).reshape(rows, width),
-        source="array",
-    )
-
-
-def test_originals_cannot_be_written_to():
-    for without in (NONE, np.array([3])):
-        x = next(iter(Originals(numbered(50), without)))
-        with pytest.raises(ValueError, match="read-only"):
-            x[0] = 0.0
 
 
 def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):

@@ -3,15 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import auditor
-from auditor.audit.categorical.error_bars import simulated
-from auditor.audit.categorical.release import Frame, Sums, distinct, measured
-from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor.audit.categorical.release import Frame, Sums, measured
+from auditor.schemes.replacement.law import transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
+from tests.audited import cells
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
@@ -32,21 +31,6 @@ def test_likelihood_is_where_expectation_maximisation_ends(retention):
     assert found.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("multilevel", [False, True])
-@pytest.mark.parametrize("pi", [None, (0.2, 0.7, 0.1)])
-def test_simulated_records_follow_the_law(multilevel, pi):
-    law = UniformLaw((0.3, 0.6, 0.3), 3, multilevel, pi)
-    n, x = 50_000, 1
-    copies = simulated(law, np.full(n, x, dtype=np.uint8), np.random.default_rng(2))
-    seen = np.bincount(
-        np.ravel_multi_index([copy.astype(int) for copy in copies], (3, 3, 3)), minlength=27
-    )
-    expected = law.given_original()[x].ravel() * n
-    some = expected > 0
-    assert not seen[~some].any()
-    assert stats.chisquare(seen[some], expected[some]).pvalue > 1e-4
-
-
 def audit(**changes):
     return auditor.run({
         "seed": 3, "data": {"source": "inline", "values": {"x": [k % 40 for k in range(60)]}, "categorical": ["x"]},
@@ -57,10 +41,8 @@ def audit(**changes):
 def test_a_learnt_belief_gap_has_no_interval_from_one_release():
     data = {"source": "inline", "values": {"x": [k % 3 for k in range(60)]}, "categorical": ["x"]}
     settings = {
-        "data": data,
-        "knowledge": [{"estimated": {"rows": 20}}],
-        "measures": ["belief-gap"],
-    }
+        "data": data, "knowledge": [{"estimated": {"rows": 20}}], "measures": ["belief-gap"],
+    }  # fmt: skip
     (one,) = (m for m in audit(**settings).measurements if m.metric == "belief_gap")
     assert one.std_error is None
     assert "replicates" in one.reason
@@ -113,17 +95,6 @@ def test_one_attribute_by_hand():
     np.testing.assert_allclose(found["accuracy/second"], [1, 0, 1, 0])
 
 
-def test_distinct_outcomes_of_few_and_of_many_copies_are_those_of_a_naive_count():
-    rng = np.random.default_rng(2**40 + 3)
-    for copies, size in ((1, 3), (3, 200), (9, 200)):  # 200⁹ is beyond 64 bits
-        columns = [rng.integers(0, size, 50).repeat(2).astype(np.uint8) for _ in range(copies)]
-        rows, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        found = distinct(columns, [size] * copies)
-        assert np.array_equal(np.array(columns)[:, found[0]], rows)
-        assert np.array_equal(found[0], first)
-        assert np.array_equal(found[1], place.ravel())
-
-
 def test_known_attributes_restrict_posterior_and_prior():
     frame = Frame(np.array([0.4, 0.1, 0.3, 0.2]), known=np.array([0, 0, 1, 1]))
     P, possible = np.array([[0.1, 0.3, 0.6, 0.0]]), frame.known == 0
@@ -149,14 +120,7 @@ def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):
     errors = {r.attribute: r.value for r in result.measurements if r.metric == "normalized_error"}
     assert errors["illness"] < 0.02
     assert min(errors["answer"], errors["*"]) > 0.7
-    assert (
-        next(
-            r.value
-            for r in result.measurements
-            if (r.metric, r.attribute) == ("accuracy", "illness")
-        )
-        == 1.0
-    )
+    assert next(r.value for r in cells(result, metric="accuracy", attribute="illness")) == 1.0
     assert result.expectations[0].status == "fails"
     (verdict,) = verdicts(Reading(result))
     assert verdict.label.startswith("Exposure rebuilt (illness)")
@@ -192,10 +156,8 @@ def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
     rng, rest = np.random.default_rng(3), [0.01, 0.33, 0.33, 0.33]
     X = pd.DataFrame({"illness": rng.choice(["rare", "x", "y", "z"], 20_000, p=rest)})
     scheme = {
-        "name": "pram",
-        "levels": [0.0],
-        "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest],
-    }
+        "name": "pram", "levels": [0.0], "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest],
+    }  # fmt: skip
     result = audited(tmp_path, X, scheme)
     found = {r.metric: r for r in result.measurements if r.attack == "posterior"}
     q, shown = 0.01, 0.01 * 0.97 + 0.99 * 0.01

@@ -7,7 +7,7 @@ from planted_coins import history_ignored, honest
 
 import auditor
 from auditor.audit.insider.category_gain import category_gains, correlations
-from auditor.registry import _plugins, register
+from auditor.registry import lent
 from auditor.schemes.replacement.law import UniformLaw
 
 
@@ -53,22 +53,16 @@ def test_leaks_are_found_whatever_the_number_of_values(leak, size):
 
 @pytest.fixture
 def lying():
-    for cls in (scheme("threes-only", threes_only), scheme("shares", shares)):
-        register(cls)
-    yield
-    for name in ("threes-only", "shares"):
-        del _plugins["scheme"][name]
+    with lent("scheme", scheme("threes-only", threes_only)):
+        yield
 
 
 def audit(name, levels=LEVELS, coalitions=("subsets",), rows=60_000, **changes):
     document = {
-        "data": {"source": "salary-like", "rows": rows},
-        "seed": 5,
-        "schemes": [{"name": name, "levels": list(levels)}],
-        "coalitions": list(coalitions),
-        "attacks": ["posterior"],
-        "expect": ["no-collusion-gain", "marginal-is-uniform"],
-    }
+        "data": {"source": "salary-like", "rows": rows}, "seed": 5,
+        "schemes": [{"name": name, "levels": list(levels)}], "coalitions": list(coalitions),
+        "attacks": ["posterior"], "expect": ["no-collusion-gain", "marginal-is-uniform"],
+    }  # fmt: skip
     return auditor.run(document | changes)
 
 

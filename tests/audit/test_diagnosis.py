@@ -130,11 +130,9 @@ def test_honest_values_are_not_accused(write, distribution):
             for _ in range(3):
                 x = ORIGINALS[kind](rng, 300)
                 found = p_value(
-                    x,
-                    HONEST[write](x + NOISE[distribution](rng, std, len(x)), rng),
-                    distribution,
+                    x, HONEST[write](x + NOISE[distribution](rng, std, len(x)), rng), distribution,
                     std,
-                )
+                )  # fmt: skip
                 assert found is None or found > 1e-4, (kind, std)
 
 
@@ -143,18 +141,9 @@ def test_honest_values_are_not_accused(write, distribution):
 @pytest.mark.slow_after_first
 def test_an_audit_of_files_shows_it_without_being_asked(tmp_path, make, status):
     X = pd.DataFrame({"rooms": np.random.default_rng(1).integers(1, 9, 2_000).astype(float)})
-    X.to_csv(tmp_path / "table.csv", index=False)
-    make(X).to_csv(tmp_path / "copy.csv", index=False)
-    use = {
-        "name": "published",
-        "copies": [str(tmp_path / "copy.csv")],
-        "aligned": True,
-        "levels": [1.0],
-        "law": {"scheme": "laplace", "noise": {"variance": 200.0}},
-    }
-    result = auditor.run({
-        "data": {"source": str(tmp_path / "table.csv")}, "schemes": [use], "coalitions": ["all"], "attacks": ["llse"],
-        "expect": [{"noise-follows-law": {"resolution": 0.5, "last-digits": asked}} for asked in (True, False)],
-    })  # fmt: skip
+    law = {"scheme": "laplace", "noise": {"variance": 200.0}}
+    how = {"aligned": True, "levels": [1.0], "law": law}
+    expect = [{"noise-follows-law": {"resolution": 0.5, "last-digits": asked}} for asked in (True, False)]  # fmt: skip
+    result = audited_files(tmp_path, X, [make(X)], None, how, coalitions=["all"], expect=expect)
     assert [record.status for record in result.expectations] == [status, "holds"]
     assert ("last digits of published" in result.expectations[0].why) == (status == "fails")

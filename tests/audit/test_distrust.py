@@ -7,7 +7,6 @@ import auditor
 from auditor import registry
 from auditor.adversary.attack import Affine, AffineStack, LinearAttack, Reconstruction, RowAttack
 from auditor.base import AuditorError
-from auditor.registry import register
 from auditor.schemes.corner_wave import CornerWave
 from auditor_attacks.llse import JointLLSE
 
@@ -83,26 +82,22 @@ def rowwise(name, rows):
 
 @pytest.fixture(scope="module", autouse=True)
 def _plugins():
-    registry.discover()
-    for name, affine in AFFINE.items():
-        register(linear(name, affine))
-    for name, rows in (ROWS | {"first-copy": lambda copies: copies[0]}).items():
-        register(rowwise(name, rows))
-    for name, body in SCHEMES.items():
-        register(type("Broken", (CornerWave,), {"name": name, "__doc__": "Breaks."} | body))
-    yield
-    for name in (*AFFINE, *ROWS, "first-copy"):
-        del registry._plugins["attack"][name]
-    for name in SCHEMES:
-        del registry._plugins["scheme"][name]
+    attacks = [linear(*each) for each in AFFINE.items()]
+    attacks += [
+        rowwise(*each) for each in (ROWS | {"first-copy": lambda copies: copies[0]}).items()
+    ]
+    schemes = [
+        type("Broken", (CornerWave,), {"name": name, "__doc__": "Breaks."} | body)
+        for name, body in SCHEMES.items()
+    ]
+    with registry.lent("attack", *attacks), registry.lent("scheme", *schemes):
+        yield
 
 
 SCENARIO = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 500},
-    "schemes": [{"name": "corner-wave", "levels": [0.5, 0.25]}],
-    "coalitions": "subsets",
-    "seed": 3,
-}
+    "schemes": [{"name": "corner-wave", "levels": [0.5, 0.25]}], "coalitions": "subsets", "seed": 3,
+}  # fmt: skip
 
 
 def figures(result, attack, scheme="corner-wave"):

@@ -17,7 +17,7 @@ from auditor.audit.measures.empirical_guarantee import (
 )
 from auditor.base import AuditorError, ScenarioError
 from auditor.data.table import Recorded
-from auditor.registry import _plugins, get, register
+from auditor.registry import get, lent
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -70,11 +70,6 @@ def test_noise_weaker_than_its_law_is_caught():
     assert all(low > mu for mu, low in zip(stated, found, strict=True))
 
 
-def laplace(levels, one_process):
-    Sigma = np.minimum.outer(levels, levels) if one_process else np.diag(levels)
-    return KroneckerNoise(Sigma, np.eye(2), distribution="laplace", one_process=one_process)
-
-
 def test_the_shift_test_is_the_likelihood_ratio_of_the_best_combination():
     law = KroneckerNoise(np.diag([0.5, 2.0]), K)
     test, rng = best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)]), np.random.default_rng(2)
@@ -102,16 +97,10 @@ def test_guarantees_and_their_audit_are_records_and_expectations_are_judged_on_t
         ],
     ))  # fmt: skip
     assert [record.status for record in result.expectations] == [
-        "holds",
-        "fails",
-        "fails",
-        "holds",
-        "fails",
-    ]
-    assert (
-        "by guarantee: the one coalition's is that of its best copy alone"
-        in result.expectations[3].why
-    )
+        "holds", "fails", "fails", "holds", "fails",
+    ]  # fmt: skip
+    said = "by guarantee: the one coalition's is that of its best copy alone"
+    assert said in result.expectations[3].why
     assert "for copies 1, 2 of independent, and" in result.expectations[4].why
     found = {(r.scheme, r.metric, r.coalition): r for r in result.measurements if r.attack is None}
     assert (
@@ -126,28 +115,25 @@ def test_guarantees_and_their_audit_are_records_and_expectations_are_judged_on_t
     assert 0.5 * low.theory < low.value < low.theory
 
 
+class Weaker(Correlated):
+    """Draws noise of nine tenths of the level that its law states."""
+
+    name = "weaker-than-stated"
+
+    def plan(self, levels, existing=0):
+        return super().plan([0.9 * level for level in levels], existing)
+
+
 @pytest.fixture
 def weaker():
-    @register
-    class Weaker(Correlated):
-        """Draws noise of nine tenths of the level that its law states."""
-
-        name = "weaker-than-stated"
-
-        def plan(self, levels, existing=0):
-            return super().plan([0.9 * level for level in levels], existing)
-
-    yield Weaker.name
-    del _plugins["scheme"][Weaker.name]
+    with lent("scheme", Weaker):
+        yield Weaker.name
 
 
 def test_a_guarantee_by_law_does_not_hold_of_noise_that_does_not_follow_it(weaker):
     lying = {
-        "schemes": [
-            {"name": weaker, "levels": [50, 100]},
-            {"name": "correlated", "levels": [50, 100]},
-        ]
-    }
+        "schemes": [{"name": weaker, "levels": [50, 100]}, {"name": "correlated", "levels": [50, 100]}],
+    }  # fmt: skip
     expect = [
         {"gaussian_dp": {"scheme": name, "coalition": [1], "at-most": 2.75}}
         for name in (weaker, "correlated")

@@ -12,9 +12,9 @@ from auditor.audit.numeric.error_bars import from_groups, from_redraws, reaches,
 from auditor.audit.numeric.error_tally import REDRAWS
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
-from auditor.results.measurements import Measurements, spread_over_replicates
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from benchmarks.coverage import LOW, measure
+from tests.audited import cells
 
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 METRICS = ["normalized_error", "median_error_ratio", "close"]
@@ -35,17 +35,11 @@ def audit(tmp_path, rows, scheme, attacks="all", seed=0, in_order=False):
         scheme = scheme | {"copies": names}
     return auditor.run(
         {
-            "schema": 1,
-            "title": "error bars",
-            "seed": 2**41,
-            "data": {"source": str(path)},
-            "schemes": [scheme],
-            "knowledge": ["perfect"],
-            "coalitions": ["subsets"],
-            "attacks": attacks,
-            "expect": [EXPOSURE],
+            "schema": 1, "title": "error bars", "seed": 2**41, "data": {"source": str(path)},
+            "schemes": [scheme], "knowledge": ["perfect"], "coalitions": ["subsets"],
+            "attacks": attacks, "expect": [EXPOSURE],
         }
-    )
+    )  # fmt: skip
 
 
 def figures(result):
@@ -162,22 +156,16 @@ def audited(replicates):
         "data": {"source": "inline", "values": values}, "schemes": [{"name": "independent", "levels": [0.5]}], "knowledge": ["perfect"],
         "coalitions": ["singles"], "attacks": [*NON_LINEAR, "llse"], "replicates": replicates,
     }  # fmt: skip
-    return [
-        m
-        for m in auditor.run(document).measurements
-        if m.metric == "distortion" and m.attribute == "*"
-    ]
+    return cells(auditor.run(document), metric="distortion", attribute="*")
 
 
 def test_replicates_replace_redraws_from_five_on():
     found = audited(4)
     bars = {m.attack: m.error_bar for m in found}
     assert bars == {
-        "udr-learnt": "redraws",
-        "map-estimate": "redraws",
-        "distribution-analysis": "redraws",
+        "udr-learnt": "redraws", "map-estimate": "redraws", "distribution-analysis": "redraws",
         "llse": "closed-form",
-    }
+    }  # fmt: skip
     for m in (m for m in found if m.attack == "llse"):
         assert m.ci_high - m.value == pytest.approx(1.959964 * m.std_error)
     cells = audited(5)
@@ -268,21 +256,6 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
         "schemes": [{"name": "independent", "levels": [0.5, 0.8]}], "knowledge": [knowledge], "coalitions": ["singles", "all"],
         "attacks": [attack], "replicates": replicates,
     }  # fmt: skip
-
-
-def test_replicates_replace_redraws_of_some_records(monkeypatch):
-    monkeypatch.setattr(opened, "BLOCK_VALUES", 100)
-    measured = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
-    errors = [m for m in measured if m.metric == "normalized_error"]
-    assert {m.error_bar for m in errors} == {"redraws"}
-    assert all(m.std_error is not None for m in errors)
-    measured = [
-        m
-        for m in auditor.run(scenario("map-estimate", replicates=5)).measurements
-        if m.status == "ok"
-    ]
-    assert {m.error_bar for m in measured} == {"replicates"}
-    assert spread_over_replicates(Measurements.of(measured)) == measured
 
 
 def test_redraws_of_known_records_are_about_the_mean():

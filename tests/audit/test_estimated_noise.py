@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.numeric.views import estimated_noise, noise_levels, with_noise
+from auditor.audit.numeric.views import estimated_noise
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
+from tests.audited import audited_files, cells, written
 
 LEVELS = (0.3, 0.6, 0.45)
 
@@ -28,20 +29,7 @@ def estimate(X, copies, groups=16):
 
 
 def drawn(X, scheme, levels=LEVELS, seed=1):
-    return [copy.to_numpy() for copy in auditor.perturb(X, scheme, list(levels), seed=seed).copies]
-
-
-def test_the_noise_s_covariance_by_hand_and_by_its_definition():
-    rng = np.random.default_rng(2)
-    X, Z = rng.normal(size=(50, 2)), rng.normal(size=(50, 4))
-    both = np.cov(np.hstack([X, X + Z[:, :2], X + Z[:, 2:]]).T, bias=True)
-    np.testing.assert_allclose(
-        with_noise(both, 2), np.cov(np.hstack([X, Z]).T, bias=True), atol=1e-12
-    )
-    assert noise_levels(np.diag([1.0, 4.0, 2.0, 2.0]), np.array([2.0, 4.0])).tolist() == [
-        0.75,
-        0.75,
-    ]
+    return auditor.perturb(X, scheme, list(levels), seed=seed).copies
 
 
 @pytest.mark.parametrize("scheme", ["correlated", "linearly-dependent", "corner-wave"])
@@ -67,26 +55,17 @@ def test_what_depends_on_the_data_is_no_noise_law(change):
     assert found.law is None
 
 
-def audit(folder, copies, expect=(), attacks=("llse",), knowledge=("perfect",), **more):
-    return auditor.run({
-        "seed": 1, "data": {"source": str(folder / "x.csv")}, "attacks": list(attacks), "coalitions": ["subsets"], "knowledge": list(knowledge),
-        "schemes": [{"name": "published", "copies": [str(folder / copy) for copy in copies], **more}], "expect": list(expect),
-    })  # fmt: skip
-
-
-def put(folder, X, copies):
-    X.to_csv(folder / "x.csv", index=False)
-    for number, copy in enumerate(copies, start=1):
-        pd.DataFrame(copy, columns=X.columns).to_csv(folder / f"y{number}.csv", index=False)
-    return [f"y{number}.csv" for number in range(1, len(copies) + 1)]
+def audit(folder, X, copies, expect=(), attacks=("llse",), **scheme):
+    who = {"attacks": list(attacks), "coalitions": ["subsets"], "expect": list(expect), "seed": 1}
+    return audited_files(folder, X, copies, None, scheme, **who)
 
 
 @pytest.mark.slow
 def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_it(tmp_path):
     X = people(2_000)
-    names = put(tmp_path, X, drawn(X, "corner-wave", LEVELS[:2]))
+    copies = drawn(X, "corner-wave", LEVELS[:2])
     expect = ["no-collusion-gain", "matches-theory", "noise-follows-law"]
-    result = audit(tmp_path, names, expect, ("llse", "bayes-estimate"))
+    result = audit(tmp_path, X, copies, expect, ("llse", "bayes-estimate"))
     verdict = {record.expectation: record for record in result.expectations}
     assert verdict["matches-theory"].status == verdict["noise-follows-law"].status == "undecided"
     assert (
@@ -96,9 +75,9 @@ def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_
     assert verdict["no-collusion-gain"].status != "fails"
     assert {record.reason for record in result.measurements if record.status != "ok"} == set()
     assert all(record.theory is None for record in result.measurements)
-    stated = audit(tmp_path, names, (), levels=list(LEVELS[:2]), law={"scheme": "corner-wave"})
-    one, other = (next(r for r in each.measurements if r.metric == "normalized_error" and r.attack == "llse" and r.attribute == "*"
-                       and r.coalition == (1, 2)) for each in (result, stated))  # fmt: skip
+    stated = audit(tmp_path, X, copies, levels=list(LEVELS[:2]), law={"scheme": "corner-wave"})
+    both = {"metric": "normalized_error", "attack": "llse", "attribute": "*", "coalition": (1, 2)}
+    one, other = (cells(each, **both)[0] for each in (result, stated))
     assert one.value == pytest.approx(other.value, rel=0.01)  # the estimate is as good as the law
     assert (one.error_bar, other.error_bar) == ("jackknife", "closed-form")
 
@@ -106,10 +85,10 @@ def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_
 @pytest.mark.parametrize("law", [{}, {"levels": [0.3, 0.6], "law": {"scheme": "corner-wave"}}])
 def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_for(tmp_path, law):
     X = people(400)
-    names = put(tmp_path, X, drawn(X, "corner-wave", LEVELS[:2]))
+    names = written(tmp_path, X, drawn(X, "corner-wave", LEVELS[:2]))
     document = {
-        "seed": 1, "data": {"source": str(tmp_path / "x.csv")}, "attacks": ["llse"], "coalitions": ["subsets"],
-        "schemes": [{"name": "published", "copies": [str(tmp_path / name) for name in names], **law}, {"name": "corner-wave", "levels": [0.3, 0.6]}],
+        "seed": 1, "data": {"source": str(tmp_path / "table.csv")}, "attacks": ["llse"], "coalitions": ["subsets"],
+        "schemes": [{"name": "published", "copies": names, **law}, {"name": "corner-wave", "levels": [0.3, 0.6]}],
     }  # fmt: skip
     once, often = (
         auditor.run(document | {"replicates": replicates}).measurements for replicates in (1, 3)

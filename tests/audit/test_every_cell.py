@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.every_cell import by_group, unbiased_errors
+from tests.audited import audited_files, cells
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 K = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -28,10 +29,8 @@ def test_their_mean_square_is_what_the_best_map_leaves_however_few_the_records()
     for _ in range(2_000):
         Y = rng.normal(size=(12, 4))
         squares.append(
-            (
-                unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2
-            ).mean()
-        )
+            (unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2).mean(),
+        )  # fmt: skip
     assert abs(np.mean(squares) - 1.0) < 5 * np.std(squares) / np.sqrt(2_000)
 
 
@@ -47,37 +46,28 @@ def test_errors_that_differ_along_the_file_do_not_widen_the_bars():
     assert abs(bar / exact - 1.0) < 4.0 * np.sqrt(0.5 / 31)
 
 
-def files(folder, rows=4_000, seed=4):
+def released(rows=4_000, seed=4):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(rows, 2)) @ np.linalg.cholesky(K).T, columns=["a", "b"])
-    X.to_csv(folder / "x.csv", index=False)
-    return X, [
-        pd.DataFrame(copy, columns=["a", "b"])
-        for copy in auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=seed).copies
-    ]
+    return X, auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=seed).copies
 
 
-def audited(folder, frames, *expect, **more):
-    for number, frame in enumerate(frames, start=1):
-        frame.to_csv(folder / f"y{number}.csv", index=False)
-    copies = [str(folder / f"y{number}.csv") for number in range(1, len(frames) + 1)]
-    return auditor.run({
-        "seed": 1, "data": {"source": str(folder / "x.csv")}, "attacks": ["llse"], "coalitions": ["subsets"], "knowledge": ["perfect"],
-        "schemes": [{"name": "published", "copies": copies, **more}], "expect": list(expect),
-    })  # fmt: skip
+def audited(folder, X, copies, *expect, **scheme):
+    who = {"coalitions": ["subsets"], "expect": list(expect), "seed": 1}
+    return audited_files(folder, X, copies, None, scheme, **who)
 
 
 def unknown(result, coalition, attribute):
-    return next(r for r in result.measurements
-                if (r.attack, r.metric, r.coalition, r.attribute) == ("every-cell", "normalized_error", coalition, attribute))  # fmt: skip
+    of = {"attack": "every-cell", "metric": "normalized_error"}
+    return cells(result, coalition=coalition, attribute=attribute, **of)[0]
 
 
 @pytest.mark.slow
 @QUIETLY
 def test_a_column_that_one_copy_lacks_is_rebuilt_from_the_others_as_theory_says(tmp_path):
     """``H`` with the missing row dropped, and five standard errors."""
-    X, (first, second) = files(tmp_path)
-    result = audited(tmp_path, [first.drop(columns="b"), second])
+    X, (first, second) = released()
+    result = audited(tmp_path, X, [first.drop(columns="b"), second])
     K_X, held = np.cov(X.T, bias=True), [0, 2, 3]
     H = np.vstack([np.eye(2), np.eye(2)])[held]
     K_Z = np.kron([[0.3, 0.3], [0.3, 0.6]], K_X)[np.ix_(held, held)]
@@ -92,15 +82,11 @@ def test_a_column_that_one_copy_lacks_is_rebuilt_from_the_others_as_theory_says(
 @QUIETLY
 @pytest.mark.parametrize("leak", [True, False])
 def test_the_order_of_a_file_joined_by_keys_is_one_more_cell(tmp_path, leak):
-    X, (first, _) = files(tmp_path, 1_000)
-    X.assign(id=range(1_000)).to_csv(tmp_path / "x.csv", index=False)
+    X, (first, _) = released(1_000)
+    table, copy = (each.assign(id=range(1_000)) for each in (X, first))
     order = np.argsort((X if leak else first)["a"].to_numpy())
-    result = audited(
-        tmp_path,
-        [first.assign(id=range(1_000)).iloc[order]],
-        {"exposure": {"unknown": {"at-least": 0.1}}},
-        key="id",
-    )
+    expect = {"exposure": {"unknown": {"at-least": 0.1}}}
+    result = audited(tmp_path, table, [copy.iloc[order]], expect, key="id")
     found = unknown(result, (1,), "a").value
     assert result.expectations[0].status == ("fails" if leak else "holds")
     assert (found < 0.01) if leak else (found > 0.15)

@@ -11,7 +11,7 @@ from planted_leaks import HONEST, LEAKS, RNG
 from auditor import registry
 from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import predictions
-from auditor.audit.insider.gain import RUN, correlations, judged
+from auditor.audit.insider.gain import correlations
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.records import (
     Evidence,
@@ -23,10 +23,9 @@ from auditor.results.records import (
 )
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
-from tests.audited import audited_files
+from tests.audited import audited_files, cells
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
-HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 QUICK = {"codes for values", "rows moved by one", "half of the records in each copy"}
 
 
@@ -50,17 +49,14 @@ def test_a_planted_leak_is_found(kind):
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        kind if kind == "two copies" else pytest.param(kind, marks=pytest.mark.slow)
-        for kind in HONEST
-    ],
-)
+    [kind if kind == "two copies" else pytest.param(kind, marks=pytest.mark.slow) for kind in HONEST],
+)  # fmt: skip
 def test_of_honest_copies_as_much_is_unknown_as_is(kind):
     assert unknown(HONEST[kind]).min() > 0.9
 
 
 def test_of_normal_noise_the_best_linear_error_is_left():
-    """One half at a noise variance of 1, in 20 tables of 600 records; what learning costs is at most a tenth of it."""
+    """One half at a noise variance of 1, in 20 tables of 600 records; the cost of learning is at most a tenth."""
     left = []
     for seed in range(20):
         X = RNG(seed).standard_normal((600, 1))
@@ -77,12 +73,9 @@ def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None)
 
 
 def taught(result, coalition=(1,), attribute="*"):
-    found = [
-        r
-        for r in result.measurements
-        if (r.attack, r.metric, r.attribute)
-        == ("fitted-to-originals", "normalized_error", attribute)
-    ]
+    found = cells(
+        result, attack="fitted-to-originals", metric="normalized_error", attribute=attribute
+    )
     return next(r for r in found if r.coalition == coalition)
 
 
@@ -114,9 +107,9 @@ def test_keys_that_count_by_an_attribute_give_it_away(tmp_path):
 
 
 COVERT = [
-    planted_cases.PermutedBins, planted_cases.BinsOfTheRecord, planted_cases.SignsAcrossAttributes, planted_cases.Bands, planted_cases.FineBands,
-    planted_cases.ScaleByRecord, planted_cases.SignsOfThreeCopies, planted_cases.SizesThatTellSigns, planted_cases.Decimals,
-    planted_cases.OrderedByRecord, planted_cases.TheRowBefore, planted_cases.RanksThatAddUp,
+    planted_cases.permuted_bins, planted_cases.bins_of_the_record, planted_cases.signs_across_attributes, planted_cases.Bands, planted_cases.FineBands,
+    planted_cases.ScaleByRecord, planted_cases.signs_of_three_copies, planted_cases.sizes_that_tell_signs, planted_cases.decimals,
+    planted_cases.ordered_by_record, planted_cases.the_row_before, planted_cases.ranks_that_add_up,
 ]  # fmt: skip
 """Leaks that keep corner-wave's covariance."""
 
@@ -126,11 +119,9 @@ def release(leak=None, rows=20_000, seed=1, kind="skewed"):
     rng = RNG(seed)
     x = rng.standard_normal((rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
     x = {
-        "skewed": np.exp,
-        "heap": lambda v: np.maximum(v, 0.0),
-        "normal": lambda v: v,
+        "skewed": np.exp, "heap": lambda v: np.maximum(v, 0.0), "normal": lambda v: v,
         "ages": lambda v: np.round(40 + 9 * v),
-    }[kind](x)
+    }[kind](x)  # fmt: skip
     g = rng.standard_normal((3, rows, 2))
     honest = g.copy()
     if leak is not None:
@@ -152,10 +143,8 @@ def gain_of(x, copies):
 def verdicts(found):
     whole = Pooling(True, NoiseGain(2e-5, 2, 40_000), insider=found)
     for pooling in (
-        whole,
-        replace(whole, proved=False),
-        replace(whole, sufficient=None, noise=None),
-    ):
+        whole, replace(whole, proved=False), replace(whole, sufficient=None, noise=None),
+    ):  # fmt: skip
         yield NoCollusionGain().judge(
             Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2, 3): pooling})])
         )
@@ -177,15 +166,6 @@ def test_honest_copies_of_a_series_gain_nothing():
     steps = x.std() * np.sqrt(0.5) * rng.standard_normal((2, 3_000, 1))
     found = gain_of(x, [x + z for z in np.cumsum(steps, axis=0)])
     assert abs(found.correlation[0]) < 4 * found.std_error[0] < 0.12
-
-
-def test_runs_of_neighbours_count_as_one_where_their_sums_vary_more():
-    w = np.repeat(RNG(1).standard_normal(100), RUN)
-    r, error, degrees = judged(w, 1.0, RUN)
-    assert r == pytest.approx(w.sum())
-    assert error == pytest.approx(RUN * np.linalg.norm(w[::RUN]))  # rows alone: an eighth
-    assert 3 <= degrees < 100
-    assert judged(-w[::RUN], 1.0)[1] == pytest.approx(error / RUN)
 
 
 @pytest.mark.slow

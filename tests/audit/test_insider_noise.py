@@ -10,7 +10,7 @@ from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
 from auditor.audit.measures.every_cell import line_squares
-from tests.audited import audited_files
+from tests.audited import audited_files, cells
 
 RNG = np.random.default_rng
 ROWS = 1_500
@@ -217,9 +217,7 @@ def test_an_audit_names_the_cause_and_no_value(tmp_path):
     e = RNG(42).normal(size=X.shape)
     result = audit(tmp_path, X, [X + X.std(axis=0) * e, X + 2.0 * X.std(axis=0) * e[::-1]])
     left = {
-        (r.attack, r.coalition): r
-        for r in result.measurements
-        if r.metric == "normalized_error" and r.attribute == "*"
+        (r.attack, r.coalition): r for r in cells(result, metric="normalized_error", attribute="*")
     }
     assert left["known-generator", (1,)].value == pytest.approx(0.0, abs=1e-9)
     assert left["coincidences", (1, 2)].value == pytest.approx(0.0, abs=1e-6)

@@ -3,12 +3,14 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.audit.categorical.release import Frame, error_without_copies
 from auditor.audit.measures.privacy import errors_alone
+from tests.audited import audited_files
 from tests.tiers import each_once
 
 GAPS = [1e-1, 1e-4, 1e-7, 1e-9, 1e-12]
@@ -44,15 +46,10 @@ def test_corner_wave_copies_gain_nothing_however_near(tmp_path, table, gap):
 
 
 def published(tmp_path, X, copies, law, levels):
-    names = [f"copy{i}.csv" for i in range(len(copies))]
-    for name, rows in zip(("table.csv", *names), (X, *copies), strict=True):
-        np.savetxt(tmp_path / name, rows, delimiter=",", header="a,b", comments="", fmt="%.17g")
-    scheme = {"name": "published", "copies": [str(tmp_path / name) for name in names]}
-    return auditor.run({
-        "schema": 1, "title": "near copies", "seed": 5, "data": {"source": str(tmp_path / "table.csv")}, "attacks": ["ndr"],
-        "schemes": [scheme if law is None else {**scheme, "law": law, "levels": levels}], "coalitions": ["all"],
-        "expect": ["no-collusion-gain"],
-    }).expectations[0]  # fmt: skip
+    table, *frames = (pd.DataFrame(rows, columns=["a", "b"]) for rows in (X, *copies))
+    how = {} if law is None else {"law": law, "levels": levels}
+    who = {"attacks": ["ndr"], "coalitions": ["all"], "expect": ["no-collusion-gain"], "seed": 5}
+    return audited_files(tmp_path, table, frames, None, how, **who).expectations[0]
 
 
 LAWS = (None, {"scheme": "corner-wave"})

@@ -11,17 +11,9 @@ from scipy.special import ndtri
 import auditor
 from auditor import registry
 from auditor.audit.law_tests.battery import Scores, battery, chaos_exponent
-from auditor.audit.law_tests.scores import (
-    Rows,
-    increment_scores,
-    increments,
-    release_scores,
-    rows_of,
-)
+from auditor.audit.law_tests.scores import release_scores, rows_of
 from auditor.audit.numeric.linear_errors import Maps, closed_form
 from auditor.data.sources.series import autoregression
-from auditor.registry import _plugins, register
-from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.divisible_noise import Laplace, LaplaceMultilevel, laplace_increment
 from tests.audit.law_faults import HONEST, drawn, table
@@ -44,12 +36,9 @@ def found(u, X=None, own=None, **options):
 def tables(rng, n):
     x = np.exp(2.0 * rng.normal(size=n))
     return [
-        x[:, None],
-        np.sort(x)[:, None],
-        np.column_stack([np.full(n, 3.0), x, x]),
-        rng.standard_t(1.0, (n, 2)),
-        np.zeros((n, 1)),
-    ]
+        x[:, None], np.sort(x)[:, None], np.column_stack([np.full(n, 3.0), x, x]),
+        rng.standard_t(1.0, (n, 2)), np.zeros((n, 1)),
+    ]  # fmt: skip
 
 
 @pytest.mark.slow_after_first
@@ -77,10 +66,8 @@ def test_a_message_says_which_noise_is_correlated_with_which_row():
     g = np.random.default_rng(1).normal(size=(20_000, 2))
     g[:, 0] = math.sqrt(1 - 0.09**2) * g[:, 0] + 0.09 * np.roll(g[:, 0], 37)
     test = found(stats.norm.cdf(g))["other rows"]
-    assert (
-        test.where
-        == "noise of copy 1 ('age') is correlated with its own value 37 rows earlier: r ="
-    )
+    said = "noise of copy 1 ('age') is correlated with its own value 37 rows earlier: r ="
+    assert test.where == said
     assert test.observed == pytest.approx(0.09, abs=0.02)
     assert test.p < 1e-20
     g = np.random.default_rng(2).normal(size=(5000, 2))
@@ -142,16 +129,6 @@ def test_correlations_with_other_rows_are_those_of_every_distance_as_written():
     assert test.p == pytest.approx(min(1.0, count * math.exp(-max(exponents))), rel=1e-3)
 
 
-def scored(law, noise, grain=1e-12):
-    n, M, N = noise.shape
-    return release_scores(
-        law,
-        Rows(np.zeros((n, N)), noise, np.full((M, N), grain)),
-        [f"x{j}" for j in range(N)],
-        list(range(1, M + 1)),
-    )
-
-
 @pytest.mark.parametrize(
     ("scheme", "levels", "parameters"),
     [case for case in HONEST if case[0] not in ("rotation", "multiplicative-noise")],
@@ -171,25 +148,6 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
     assert min(stats.kstest(u, "uniform").pvalue for u in scores.values.T) > 1e-5
     r = np.corrcoef(ndtri(scores.values), rowvar=False) if scores.values.shape[1] > 1 else np.eye(1)
     assert np.abs(r - np.eye(len(r))).max() < 5.0 / np.sqrt(4000)
-
-
-def test_laplace_and_lattice_increments_are_scored_within_their_atoms():
-    laplace = KroneckerNoise(np.array([[2.0]]), np.eye(1), distribution="laplace", one_process=True)
-    z = np.random.default_rng(5).laplace(0.0, 1.0, (200, 1, 1))
-    u = scored(laplace, z)[0].values[:, 0]
-    np.testing.assert_allclose(stats.laplace.ppf(u), z[:, 0, 0], rtol=1e-6)
-    Sigma = np.array([[0.5, 0.5], [0.5, 2.0]])
-    for distribution in ("geometric", "skellam", "laplace"):
-        units = None if distribution == "laplace" else np.ones(1)
-        law = KroneckerNoise(
-            Sigma, np.eye(1), distribution=distribution, one_process=True, units=units
-        )
-        noise = np.random.default_rng(6).integers(-3, 4, (400, 2, 1)).astype(float)
-        rows = Rows(np.zeros((400, 1)), noise, np.full((2, 1), 1e-12))
-        for one in increments(law, True):
-            d = noise[:, one.place, 0] - (noise[:, one.below, 0] if one.below >= 0 else 0.0)
-            middle, jump = one.density.distribution(d)
-            assert (np.abs(increment_scores(one, rows) - middle) <= jump / 2.0 + 1e-15).all()
 
 
 LEVELS = (0.5, 1.0)
@@ -246,18 +204,13 @@ class Sized(LaplaceMultilevel):
                 own.block(index, x, out, existing)
                 rng = np.random.default_rng(index)
                 step = np.column_stack(
-                    [
-                        laplace_increment(rng, levels[0] * each, levels[1] * each, len(x))
-                        for each in v
-                    ]
-                )
+                    [laplace_increment(rng, levels[0] * each, levels[1] * each, len(x)) for each in v],
+                )  # fmt: skip
                 ranked = np.empty_like(step)
                 np.put_along_axis(
-                    ranked,
-                    np.abs(out[0] - x).argsort(axis=0),
-                    np.take_along_axis(step, np.abs(step).argsort(axis=0), 0),
-                    axis=0,
-                )
+                    ranked, np.abs(out[0] - x).argsort(axis=0),
+                    np.take_along_axis(step, np.abs(step).argsort(axis=0), 0), axis=0,
+                )  # fmt: skip
                 out[1][:] = np.where(rng.random(x.shape) < 0.25, out[0] + ranked, out[1])
 
         return Sampler()
@@ -265,11 +218,8 @@ class Sized(LaplaceMultilevel):
 
 @pytest.fixture
 def lying():
-    for cls in (Lying, Sized):
-        register(cls)
-    yield
-    for cls in (Lying, Sized):
-        del _plugins["scheme"][cls.name]
+    with registry.lent("scheme", Lying, Sized):
+        yield
 
 
 def verdicts(scheme):

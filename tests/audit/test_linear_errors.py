@@ -8,7 +8,7 @@ from auditor.audit.numeric.linear_errors import Maps, audit_linear, closed_form,
 from auditor.numerics.moments import Moments, centred
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_attacks.llse import llse_weights
-from tests.audited import as_audited
+from tests.audited import as_audited, cells
 
 
 def random_maps(rng, coalitions, N, M):
@@ -33,11 +33,7 @@ def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
         "schemes": [{"name": scheme, "levels": levels}], "knowledge": [knowledge], "coalitions": ["subsets"],
         "attacks": ["llse", "ndr"],
     }  # fmt: skip
-    records = [
-        r
-        for r in auditor.run(scenario).measurements
-        if r.metric == "distortion" and r.attribute == "*"
-    ]
+    records = cells(auditor.run(scenario), metric="distortion", attribute="*")
     release = as_audited(X, scheme, levels, 9)
     assert len(records) == 14
     for record in records:

@@ -7,7 +7,6 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.view import KnownSample, UnpairedRecords
 from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
 from auditor.audit.measures.record_disclosure import WholeRecords
@@ -18,14 +17,10 @@ from auditor.audit.numeric.error_tally import (
     reportable,
     spread_shares,
 )
-from auditor.audit.numeric.moment_pass import RowSelection
-from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base import ScenarioError
-from auditor.data.microdata import as_table
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor.schemes.base.scheme import table_moments
 from tests.audited import audited_files
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
@@ -44,11 +39,9 @@ def test_shares_within_are_counted_as_defined(seed):
     rng = np.random.default_rng(seed)
     x, errors, scale = rng.normal(size=(50, 2)), rng.normal(size=(50, 3, 2)), np.array([2.0, 0.5])
     tally = filled(
-        errors,
-        x,
-        scale,
+        errors, x, scale,
         tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")),
-    )
+    )  # fmt: skip
     size = np.abs(errors)
     np.testing.assert_allclose(tally.sums["hits"][0], (size <= 0.3 * scale).sum(axis=0))
     np.testing.assert_allclose(tally.sums["hits"][1], (size <= 0.3).sum(axis=0))
@@ -74,13 +67,10 @@ def run(source, rows=4000, scheme="independent", attacks=("ndr",), noise="data",
         data = source
     return auditor.run(
         {
-            "seed": 1,
-            "data": data,
-            "schemes": [{"name": scheme, "levels": [1.0], "noise": noise}],
-            "attacks": list(attacks),
-            **more,
+            "seed": 1, "data": data, "schemes": [{"name": scheme, "levels": [1.0], "noise": noise}],
+            "attacks": list(attacks), **more,
         }
-    )
+    )  # fmt: skip
 
 
 def only(result, metric, attribute="*"):
@@ -233,12 +223,10 @@ def test_honest_noise_on_a_skewed_table_holds(tmp_path):
 def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expected):
     pd.DataFrame({"pay": RNG.normal(size=50)}).to_csv(tmp_path / "table.csv", index=False)
     asked = {
-        "schema": 1,
-        "title": "tolerance",
+        "schema": 1, "title": "tolerance",
         "data": {"source": str(tmp_path / "table.csv"), "columns": ["pay"], "tolerance": tolerance},
-        "schemes": [{"name": "independent", "levels": [1.0]}],
-        "attacks": ["ndr"],
-    }
+        "schemes": [{"name": "independent", "levels": [1.0]}], "attacks": ["ndr"],
+    }  # fmt: skip
     with pytest.raises(auditor.AuditorError, match=expected) as raised:
         auditor.run(asked)
     assert "tolerance" in str(raised.value)
@@ -265,28 +253,6 @@ def test_success_is_the_exact_chance_and_the_most_exposed_record_is_told_by_its_
             cell = [r for r in records if r.metric == metric and r.knowledge == knowledge]
             gap = np.array([r.value - r.theory for r in cell])
             assert abs(gap.mean()) < 4 * max(gap.std(ddof=1) / np.sqrt(5), 0.5 / np.sqrt(1000))
-
-
-def view_of(knowledge):
-    table = as_table(np.random.default_rng(0).standard_normal((50, 3)))
-    copy = table.values + 100.0
-    copies = ReleasedCopies(
-        table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])])
-    )
-    rows = RowSelection(table, [knowledge], 0, 1)
-    return table, rows, Gathered(copies, rows).view(knowledge)
-
-
-def test_a_known_sample_is_held_back_from_the_copies():
-    table, rows, view = view_of(KnownSample(20))
-    seen = np.concatenate(
-        [x for _, x, _ in rows.seen(KnownSample(20), lambda: iter([(0, table.values, [])]))()]
-    )
-    assert len(seen) == view.released.count == 30
-    assert not {tuple(row) for row in seen} & {
-        tuple(row) for row in view.need(UnpairedRecords).original
-    }
-    assert len(table.values) == 50
 
 
 def test_whole_records_by_hand():

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
 from auditor.audit.categorical.other_rows import elsewhere
+from tests.audited import audited_files, cells
 
 RNG = np.random.default_rng
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
@@ -17,25 +17,16 @@ def values(seed, rows=3_000):
 
 
 def audit(folder, x, copies, attacks=("posterior",), **fields):
-    pd.DataFrame({"group": np.array(list("abcd"))[x]}).to_csv(folder / "original.csv", index=False)
-    for number, copy in enumerate(copies):
-        pd.DataFrame({"group": np.array(list("abcd"))[copy]}).to_csv(
-            folder / f"copy-{number}.csv", index=False
-        )
-    files = [str(folder / f"copy-{number}.csv") for number in range(len(copies))]
-    return auditor.run({
-        "data": {"source": str(folder / "original.csv"), "categorical": ["group"]}, "attacks": list(attacks), "coalitions": "subsets",
-        "schemes": [{"name": "published", "copies": files, "aligned": True} | fields], "knowledge": ["perfect"],
-        "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-    })  # fmt: skip
+    table, *frames = (
+        pd.DataFrame({"group": np.array(list("abcd"))[each]}) for each in (x, *copies)
+    )
+    how = {"aligned": True} | fields
+    who = {"attacks": list(attacks), "coalitions": "subsets"}
+    return audited_files(folder, table, frames, {"categorical": ["group"]}, how, **who)
 
 
 def told(result, coalition=(1,), attack="fitted-to-originals", metric="normalized_error"):
-    found = [
-        r
-        for r in result.measurements
-        if (r.attack, r.metric, r.attribute, r.coalition) == (attack, metric, "*", coalition)
-    ]
+    found = cells(result, attack=attack, metric=metric, attribute="*", coalition=coalition)
     return found[0] if found else None
 
 

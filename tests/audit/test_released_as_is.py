@@ -9,6 +9,7 @@ from auditor.audit.base.request import CellContext
 from auditor.audit.measures.released_as_is import kept, shown_records
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
+from tests.audited import cells
 
 RNG = np.random.default_rng
 AT_LEAST = {"exposure": {"unknown": {"at-least": 0.5}}}
@@ -61,12 +62,9 @@ def loud(rng, X):
 def published(folder, X, Y):
     Y.to_csv(folder / "copy.csv", index=False)
     result = audited(
-        folder,
-        X,
-        {"name": "published", "copies": [str(folder / "copy.csv")], "aligned": True},
-        attacks=["ndr", "llse"],
-        knowledge=["perfect"],
-    )
+        folder, X, {"name": "published", "copies": [str(folder / "copy.csv")], "aligned": True},
+        attacks=["ndr", "llse"], knowledge=["perfect"],
+    )  # fmt: skip
     return result, verdicts(Reading(result))[0]
 
 
@@ -78,18 +76,14 @@ def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(
     """Each *held*, «low», 86 to 90 % unknown."""
     rng = RNG(11)
     X = pd.DataFrame(
-        np.column_stack(
-            [rng.gamma(9.0, 5.0, 3_000).round(), np.exp(rng.normal(10, 0.5, 3_000)).round(2)]
-        ),
+        np.column_stack([rng.gamma(9.0, 5.0, 3_000).round(), np.exp(rng.normal(10, 0.5, 3_000)).round(2)]),
         columns=["a", "b"],
-    )
+    )  # fmt: skip
     as_it_was = np.arange(len(X)) % 5 == 0 if rows == "every fifth" else rng.random(len(X)) < 0.01
     result, verdict = published(
         tmp_path, X, X.where(as_it_was[:, None].repeat(2, axis=1), loud(rng, X))
     )
-    found = {
-        r.attribute: r.value for r in result.measurements if (r.metric, r.attack) == ("kept", None)
-    }
+    found = {r.attribute: r.value for r in cells(result, metric="kept", attack=None)}
     assert found["b"] == pytest.approx(as_it_was.mean(), abs=0.002)
     assert result.expectations[0].status == "undecided"
     assert verdict.state == "bad"

@@ -53,24 +53,13 @@ def document(**more):
 
 
 def test_an_audit_finds_other_replacements_and_leaves_honest_ones_alone():
-    registry.discover()
-    registry.register(OtherReplacements)
-    try:
-        expect = [
-            {"marginal-is-uniform": {"scheme": name}}
-            for name in ("lie-other-replacements", "uniform-multilevel")
-        ]
-        result = auditor.run(
-            document(
-                expect=[
-                    *expect,
-                    "noise-follows-law",
-                    {"no-collusion-gain": {"scheme": "uniform-multilevel"}},
-                ]
-            )
-        )
-    finally:
-        del registry._plugins["scheme"]["lie-other-replacements"]
+    names = ("lie-other-replacements", "uniform-multilevel")
+    expect = [
+        *({"marginal-is-uniform": {"scheme": name}} for name in names),
+        "noise-follows-law", {"no-collusion-gain": {"scheme": "uniform-multilevel"}},
+    ]  # fmt: skip
+    with registry.lent("scheme", OtherReplacements):
+        result = auditor.run(document(expect=expect))
     assert [r.status for r in result.expectations] == ["fails", "holds", "fails", "holds"], [
         r.why for r in result.expectations
     ]

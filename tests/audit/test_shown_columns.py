@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
 from auditor_reports.markdown import Markdown
-from tests.audited import written
+from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
@@ -14,15 +13,14 @@ N = 2_000
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 
 
+def audited(folder, table, copies, data=None, scheme=None, **changes):
+    who = {"coalitions": ["all"], "attacks": ["llse"], "expect": [EXPOSURE]}
+    return audited_files(folder, table, copies, data, scheme, **(who | changes))
+
+
 def verdict(folder, table, copies, **data):
-    names = written(folder, table, copies)
-    (record,) = auditor.run(
-        {
-            "schema": 1, "title": "shown columns", "data": {"source": str(folder / "table.csv"), **data},
-            "schemes": [{"name": "published", "copies": names}], "knowledge": ["perfect"], "coalitions": ["all"],
-            "attacks": "all" if "categorical" in data else ["llse"], "expect": [EXPOSURE],
-        }
-    ).expectations  # fmt: skip
+    attacks = "all" if "categorical" in data else ["llse"]
+    (record,) = audited(folder, table, copies, data, attacks=attacks).expectations
     return record
 
 
@@ -127,21 +125,8 @@ def test_a_grade_gives_close_guesses_in_spite_of_a_long_tail(tmp_path, leaks):
     pay = np.where(RNG.random(N) < 0.04, 1e6 * RNG.pareto(1.5, N), base)
     table = pd.DataFrame({"grade": pd.Series(grade).map("E{}".format), "pay": pay})
     copy = noisy(table, ["pay"])
-    data = {"source": str(tmp_path / "table.csv"), "columns": ["pay"]}
-    for name, each in (("table", table), ("copy", copy)):
-        each.to_csv(tmp_path / f"{name}.csv", index=False)
-    result = auditor.run(
-        {
-            "schema": 1,
-            "title": "tail",
-            "data": data,
-            "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
-            "knowledge": ["perfect"],
-            "coalitions": ["all"],
-            "attacks": ["llse"],
-            "expect": [{"exposure": {"close": {"at-most": 0.1}}}],
-        }
-    )
+    expect = [{"exposure": {"close": {"at-most": 0.1}}}]
+    result = audited(tmp_path, table, [copy], {"columns": ["pay"]}, expect=expect)
     assert result.expectations[0].status == ("fails" if leaks else "holds")
     frame = result.frame()
     insider = frame[(frame.attack == "fitted-to-originals") & (frame.attribute == "pay")]
@@ -154,9 +139,10 @@ def test_a_grade_gives_close_guesses_in_spite_of_a_long_tail(tmp_path, leaks):
 def test_columns_shown_beside_a_stated_law_are_used(tmp_path, leaks):
     table = pd.DataFrame(RNG.normal(50, 9, (N, 2)), columns=["pay", "age"])
     place = table["pay"].rank() if leaks else RNG.permutation(N)
-    names = written(tmp_path, table, [noisy(table, ["pay", "age"]).assign(place=place)])
-    scheme = {"name": "published", "copies": names, "law": {"scheme": "independent"}, "levels": [3]}
-    assert audited(tmp_path, scheme).expectations[0].status == ("fails" if leaks else "holds")
+    copy = noisy(table, ["pay", "age"]).assign(place=place)
+    law = {"law": {"scheme": "independent"}, "levels": [3]}
+    found = audited(tmp_path, table, [copy], scheme=law).expectations[0].status
+    assert found == ("fails" if leaks else "holds")
 
 
 @pytest.mark.parametrize(
@@ -170,25 +156,9 @@ def test_columns_shown_beside_a_stated_law_are_used(tmp_path, leaks):
 def test_a_tick_needs_an_attack_that_could_use_each_shown_column(tmp_path, text, knowledge, why):
     table = pd.DataFrame(RNG.normal(50, 9, (N, 2)), columns=["pay", "age"])
     copy = noisy(table, ["pay", "age"]).assign(name=[text(k) for k in RNG.permutation(N)], unit="m")
-    scheme = {"name": "published", "copies": written(tmp_path, table, [copy])}
-    result = audited(tmp_path, scheme, knowledge)
+    result = audited(tmp_path, table, [copy], knowledge=[knowledge])
     record = result.expectations[0]
     assert record.status == ("undecided" if why else "holds")
     assert ("no attack could use the shown column 'name'" in record.why) == bool(why)
     assert why in record.why
     assert ("a shown column was not used" in Markdown().render([result])) == bool(why)
-
-
-def audited(folder, scheme, knowledge="perfect"):
-    return auditor.run(
-        {
-            "schema": 1,
-            "title": "shown columns",
-            "data": str(folder / "table.csv"),
-            "schemes": [scheme],
-            "knowledge": [knowledge],
-            "coalitions": ["all"],
-            "attacks": ["llse"],
-            "expect": [EXPOSURE],
-        }
-    )

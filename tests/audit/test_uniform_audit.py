@@ -58,10 +58,8 @@ def test_standard_errors_cover_as_they_say():
     # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard
     # normal
     frame = auditor.run(
-        scenario(
-            data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"]
-        )
-    ).frame()
+        scenario(data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"]),
+    ).frame()  # fmt: skip
     cells = frame[frame.metric.isin(["reconstruction_probability", "accuracy"])]
     # the closed-form error bar, against the spread over replicates
     for _, group in cells.groupby(["scheme", "metric", "levels"]):

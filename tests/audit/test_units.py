@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
+from tests.audited import audited_files
 from tests.loading import load_table
 
 RNG = np.random.default_rng(2**41 + 21)
@@ -23,6 +24,12 @@ def scenario(folder, table, schemes, expect=(), **data):
     }  # fmt: skip
 
 
+def audited(folder, table, noise, data):
+    expect = [{"exposure": {"unknown": {"at-least": 0.4}, "close": {"at-most": 0.4}}}]
+    copy = table[["pay", "age"]] + noise
+    return audited_files(folder, table, [copy], data, attacks=["ndr"], expect=expect)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 5])
 def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, members):
@@ -30,13 +37,9 @@ def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, membe
     income = RNG.normal(50, 10, N)[household]
     table = pd.DataFrame({"hid": household, "income": income, "age": RNG.normal(40, 9, N)})
     asked = scenario(
-        tmp_path,
-        table,
-        [{"name": "corner-wave", "levels": [2.0, 8.0]}],
-        [{"exposure": {"unknown": {"at-least": 0.5}}}],
-        columns=["income", "age"],
-        unit="hid",
-    )
+        tmp_path, table, [{"name": "corner-wave", "levels": [2.0, 8.0]}],
+        [{"exposure": {"unknown": {"at-least": 0.5}}}], columns=["income", "age"], unit="hid",
+    )  # fmt: skip
     result = auditor.run(asked)
     frame = result.frame()
     insider = frame[(frame.attack == "fitted-to-originals") & (frame.metric == "normalized_error")]
@@ -63,13 +66,10 @@ def test_epsilon_of_a_unit_agrees_with_an_enumeration_of_outputs(tmp_path):
         )
         result = auditor.run(
             scenario(
-                tmp_path,
-                table,
-                [{"name": "uniform-multilevel", "levels": [retention]}],
-                categorical=["answer"],
-                unit="hid",
+                tmp_path, table, [{"name": "uniform-multilevel", "levels": [retention]}],
+                categorical=["answer"], unit="hid",
             )
-        )
+        )  # fmt: skip
         frame = result.frame()
         (stated,) = frame[frame.metric == "epsilon"].value
         assert stated == pytest.approx(largest)
@@ -108,17 +108,8 @@ def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
     if leaks:  # single persons, 60 % of the records and 99 % of the units, get less noise
         noise[sizes[unit] == 1] *= 0.3
         noise[sizes[unit] > 1] *= 3
-    asked = scenario(
-        tmp_path,
-        table,
-        [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
-        [{"exposure": {"unknown": {"at-least": 0.4}, "close": {"at-most": 0.4}}}],
-        columns=["pay", "age"],
-        unit="hid",
-    )
-    copy = table[["pay", "age"]] + noise
-    copy.to_csv(tmp_path / "copy.csv", index=False)
-    frame = auditor.run(asked | {"attacks": ["ndr"]}).frame()
+    data = {"columns": ["pay", "age"], "unit": "hid"}
+    frame = audited(tmp_path, table, noise, data).frame()
     row = frame[(frame.metric == "unit_error") & (frame.attack == "ndr")].set_index("attribute")
     x, w = table["pay"].to_numpy(), 1 / (sizes[unit] * len(sizes))
     variance = w @ (x - w @ x) ** 2
@@ -134,16 +125,7 @@ def test_records_weigh_as_a_column_states(tmp_path, leaks):
     noise = RNG.normal(size=(N, 2)) * 12
     if leaks:
         noise[weight > 1] *= 0.02
-    asked = scenario(
-        tmp_path,
-        table,
-        [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
-        [{"exposure": {"unknown": {"at-least": 0.4}, "close": {"at-most": 0.4}}}],
-        weight="w",
-        tolerance={"pay": 2.0},
-    )
-    (table[["pay", "age"]] + noise).to_csv(tmp_path / "copy.csv", index=False)
-    result = auditor.run(asked | {"attacks": ["ndr"]})
+    result = audited(tmp_path, table, noise, {"weight": "w", "tolerance": {"pay": 2.0}})
     assert result.expectations[0].status == ("fails" if leaks else "holds")
     frame = result.frame()
     assert set(frame.attribute) <= {"*", "pay", "age"}
@@ -157,12 +139,8 @@ def test_records_weigh_as_a_column_states(tmp_path, leaks):
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [
-        (["1", "-1"], "record 2 has none"),
-        (["0", "0"], "all weights are 0"),
-        (["1", "many"], "at least 0"),
-    ],
-)
+    [(["1", "-1"], "record 2 has none"), (["0", "0"], "all weights are 0"), (["1", "many"], "at least 0")],
+)  # fmt: skip
 def test_weights_that_are_none_are_refused_without_a_value(tmp_path, weights, message):
     (tmp_path / "t.csv").write_text(
         "pay,w\n" + "".join(f"{i},{w}\n" for i, w in enumerate(weights))

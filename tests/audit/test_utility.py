@@ -10,10 +10,8 @@ from auditor.expectations.ranking import judge_differences
 from auditor.scenario.model import UtilityUse
 
 IRIS = {
-    "data": "iris",
-    "schemes": [{"name": "corner-wave", "levels": [0.1, 0.5]}],
-    "attacks": ["ndr"],
-}
+    "data": "iris", "schemes": [{"name": "corner-wave", "levels": [0.1, 0.5]}], "attacks": ["ndr"],
+}  # fmt: skip
 
 
 def run(utility, **more):
@@ -37,19 +35,15 @@ def test_scores_are_scikit_learns_own():
         found = cross_validate(name, X, classes, X, classes, folds)
         np.testing.assert_allclose(
             found,
-            cross_val_score(
-                make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds
-            ),
-        )
+            cross_val_score(make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds),
+        )  # fmt: skip
     width = X[:, 3]
     folds = folds_of(width, UtilityUse("petal_width", ("ridge",), 5), seed=1, replicate=1)
     found = cross_validate("ridge", X[:, :3], width, X[:, :3], width, folds)
     np.testing.assert_allclose(
         found,
-        cross_val_score(
-            make_pipeline(StandardScaler(), model("ridge", False)), X[:, :3], width, cv=folds
-        ),
-    )
+        cross_val_score(make_pipeline(StandardScaler(), model("ridge", False)), X[:, :3], width, cv=folds),
+    )  # fmt: skip
 
 
 def test_a_copy_without_noise_loses_nothing():

@@ -15,12 +15,13 @@ from auditor.adversary.attack import Inferred
 from auditor.audit.base.request import CellContext, release_copies
 from auditor.audit.base.session import CELLS, PER_DEVIATION, bins
 from auditor.audit.measures.record_disclosure import Inferences, inference_records
-from auditor.audit.workload import tries, workload
+from auditor.audit.workload import workload
 from auditor.base import ScenarioError
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
 from auditor.runs.plan import outline
 from auditor.scenario.read import read_scenario
+from tests.audited import cells
 
 ROWS, WIDTH, COPIES = 2000, 2, 3
 
@@ -44,16 +45,6 @@ def seconds(**changes):
     return workload(here, table, here.schemes[0], copies, pooling).seconds
 
 
-def test_coalitions_are_those_that_the_attack_is_tried_on_and_their_members():
-    here = scenario(
-        coalitions=["subsets"], attacks=["llse", {"name": "map-estimate", "coalitions": [[1, 2]]}]
-    )
-    assert [(attack.name, count) for attack, _, count in tries(here, here.schemes[0], COPIES)] == [
-        ("llse", 7),
-        ("map-estimate", 3),
-    ]
-
-
 def test_what_does_not_apply_takes_nothing():
     assert seconds(attacks=["llse", "ica", "known-io-boosting", "homogeneity"]) == seconds()
 
@@ -62,12 +53,10 @@ def test_more_rows_copies_replicates_attacks_and_questions_take_longer():
     numbers = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 10 * ROWS}
     levels = {"uniform": [0.3, 1.0], "count": 2 * COPIES}
     more = [
-        {"data": numbers},
-        {"schemes": [{"name": "corner-wave", "levels": levels}]},
-        {"replicates": 10},
-        {"attacks": ["llse", "map-estimate"]},
+        {"data": numbers}, {"schemes": [{"name": "corner-wave", "levels": levels}]},
+        {"replicates": 10}, {"attacks": ["llse", "map-estimate"]},
         {"expect": [{"no-collusion-gain": {}}]},
-    ]
+    ]  # fmt: skip
     assert all(seconds(**change) > seconds() for change in more)
     rotated = {"knowledge": [{"known-records": 1}], "schemes": ["rotation"], "coalitions": "all"}
     assert seconds(
@@ -95,7 +84,7 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch):
 
 
 def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch):
-    """Whatever their number of attributes; what could be tried instead is said."""
+    """For any number of attributes; the message has an alternative."""
     monkeypatch.setattr("auditor.runs.check_scheme.expand_all", None)
     for levels in ({"uniform": [0.3, 1.0], "count": 20}, {"uniform": [0.3, 1.0], "count": 40}):
         with pytest.raises(ScenarioError, match=r"try (\{random: 1000\}|random)"):
@@ -110,10 +99,8 @@ def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch):
 
 def test_the_plan_says_minutes_where_it_takes_minutes():
     assert " minutes on one core" in outlined(
-        scenario(
-            attacks=["mixture-estimate", "map-estimate"], coalitions=["subsets"], replicates=1000
-        )
-    )
+        scenario(attacks=["mixture-estimate", "map-estimate"], coalitions=["subsets"], replicates=1000),
+    )  # fmt: skip
     assert " s on one core" in outlined(scenario())
 
 
@@ -135,16 +122,11 @@ def measured(found, x):
     for rows in np.array_split(np.arange(len(x)), 3):  # blocks of records
         counted.add(
             Inferred(
-                0,
-                found.values,
-                found.groups,
-                found.posterior[rows],
-                PRIOR,
-                found.claims[rows],
+                0, found.values, found.groups, found.posterior[rows], PRIOR, found.claims[rows],
                 found.linked[rows],
             ),
             x[rows],
-        )
+        )  # fmt: skip
     context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
     records = inference_records(context, (1,), counted)
     return next(r for r in records if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill"))
@@ -175,9 +157,7 @@ def told(level):
         "schemes": [{"name": "corner-wave", "levels": [level]}],
     })  # fmt: skip
     return {
-        record.metric: record.value
-        for record in result.measurements
-        if record.attack == "posterior" and record.attribute == "*"
+        record.metric: record.value for record in cells(result, attack="posterior", attribute="*")
     }
 
 
@@ -225,14 +205,11 @@ def test_a_picture_is_what_the_strongest_attack_estimates(tmp_path):
     assert [one.scheme for one in result.pictures] == ["corner-wave", "independent"]
     for one in result.pictures:
         errors = [
-            (round(r.value, 9), len(r.coalition)) for r in result.measurements
-            if r.metric == "normalized_error" and r.attribute != "*" and r.scheme == one.scheme
-        ]  # fmt: skip
-        mine = [
-            (round(r.value, 9), len(r.coalition)) for r in result.measurements
-            if r[1:5] == one[1:5] and (r.metric, r.attribute) == ("normalized_error", one.attribute)
-        ]  # fmt: skip
-        assert mine == [min(errors)]
+            (round(r.value, 9), len(r.coalition), r.attribute, r[1:5])
+            for r in cells(result, metric="normalized_error", scheme=one.scheme)
+            if r.attribute != "*"
+        ]
+        assert min(errors)[2:] == (one.attribute, one[1:5])
         x = table[one.attribute].to_numpy()
         cell = np.floor((x - x.mean()) / x.std() * PER_DEVIATION + CELLS / 2).clip(0, CELLS - 1)
         naive = np.bincount(cell.astype(int), minlength=CELLS)
@@ -274,9 +251,7 @@ def test_a_picture_of_categories_has_the_right_guesses_on_its_diagonal():
         "data": {"source": "cps", "columns": ["age"], "rows": 2000, "bin": {"age": {"quantile": 4}}},
     })  # fmt: skip
     (one,) = made.pictures
-    right = next(
-        r.value for r in made.measurements if r.metric == "accuracy" and r.coalition == (1,)
-    )
+    right = next(r.value for r in cells(made, metric="accuracy", coalition=(1,)))
     diagonal = sum(share for a, b, c, d, share in one.joint if (a, b) == (c, d) and b == a + 1)
     assert (one.width, one.cells, one.copy) == (0.0, 4, 1)
     assert diagonal == pytest.approx(right, abs=1e-9)

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.runs.advice import audits
-
 
 @pytest.fixture
 def folder(here):
@@ -34,16 +32,7 @@ def test_a_wrong_request_is_one_line_and_status_2(folder, command):
 
 
 @pytest.mark.slow
-def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
-    monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
-    every = audits.Asked.scenario  # three attacks, one of each kind
-    monkeypatch.setattr(
-        audits.Asked,
-        "scenario",
-        lambda *asked: (
-            every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
-        ),
-    )
+def test_advice_is_run_and_made_without_an_edit(folder, command, quick_advice):
     status, out, _ = command(
         *"advise staff.csv --copies 2 --unknown 0.4 --scheme corner-wave --output out".split()
     )
@@ -53,8 +42,6 @@ def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
     (line,) = [line for line in out.splitlines() if line.startswith("auditor perturb")]
     assert command(*shlex.split(line)[1:])[0] == 0
     assert sorted(path.name for path in Path("copies").iterdir()) == [
-        "copy-1.csv",
-        "copy-2.csv",
-        "release.json",
-    ]
+        "copy-1.csv", "copy-2.csv", "release.json",
+    ]  # fmt: skip
     assert list(pd.read_csv("copies/copy-1.csv")) == ["age"]

@@ -48,10 +48,8 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(files, people, 
     assert figure(out, "closed form") == pytest.approx(wanted.theory, rel=ROUNDED)
     assert out.startswith(f"llse, knows means and correlations exactly, 2 copies, {ROWS} records\n")
     assert sorted(path.name for path in Path().iterdir()) == [
-        "copy-1.csv",
-        "copy-2.csv",
-        "people.csv",
-    ]
+        "copy-1.csv", "copy-2.csv", "people.csv",
+    ]  # fmt: skip
 
 
 def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_alone(
@@ -83,12 +81,9 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files, command):
     )
     assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=ROUNDED)
     status, out, _ = command(
-        "attack",
-        "pca-filter",
-        "copy-1.csv",
-        *STATED[:4],
+        "attack", "pca-filter", "copy-1.csv", *STATED[:4],
         *"--levels 0.25 --param components=1 --columns pay,age".split(),
-    )
+    )  # fmt: skip
     assert (status, "over 2 attributes" in out) == (0, True)
 
 

@@ -52,12 +52,9 @@ def test_names_steer_no_terminal(capsys):
 
 def test_python_shows_progress_where_somebody_waits(monkeypatch):
     for prompt, terminal, wanted, seen in [
-        (True, True, None, True),
-        (True, False, None, False),
-        (False, True, None, False),
-        (False, False, True, True),
-        (True, True, False, False),
-    ]:
+        (True, True, None, True), (True, False, None, False), (False, True, None, False),
+        (False, False, True, True), (True, True, False, False),
+    ]:  # fmt: skip
         monkeypatch.delattr(sys, "ps1", raising=False)
         monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
         monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None, raising=False)

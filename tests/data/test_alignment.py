@@ -56,8 +56,7 @@ def test_disorder_is_found_and_named(what):
 
 
 HONEST = {
-    "as they are": lambda rng, X: X.copy(),
-    "noise": noisy,
+    "as they are": lambda rng, X: X.copy(), "noise": noisy,
     "loud noise": lambda rng, X: noisy(rng, X, 25.0),
     "heavy-tailed noise": lambda rng, X: X + rng.standard_t(2, size=X.shape) * X.std(axis=0),
     "multiplied": lambda rng, X: X * rng.lognormal(size=X.shape),
@@ -65,14 +64,11 @@ HONEST = {
     "nearly all one value": lambda rng, X: np.maximum(X, np.quantile(X, 0.99, axis=0)),
     "top-coded": lambda rng, X: np.minimum(X, np.quantile(X, 0.5, axis=0)),
     "suppressed": lambda rng, X: np.zeros_like(X),
-    "one column suppressed": lambda rng, X: X * [0, 1, 1],
-    "other units": lambda rng, X: X * 7 + 3,
+    "one column suppressed": lambda rng, X: X * [0, 1, 1], "other units": lambda rng, X: X * 7 + 3,
     "rotated": lambda rng, X: X @ np.linalg.qr(rng.normal(size=(3, 3)))[0],
     "a third retained": lambda rng, X: np.where(rng.random(X.shape) < 0.3, X, rng.permutation(X)),
-    "one column swapped among records": lambda rng, X: np.column_stack(
-        [X[:, :2], rng.permutation(X[:, 2])]
-    ),
-}
+    "one column swapped among records": lambda rng, X: np.column_stack([X[:, :2], rng.permutation(X[:, 2])]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", HONEST)
@@ -162,11 +158,9 @@ def test_published_copies_are_in_the_files_own_order(days):
 
 def test_an_autoregression_has_the_variance_and_correlations_of_its_law():
     X = load_table(
-        "autoregressive",
-        rows=50_000,
-        parameters={"autocorrelation": 0.5, "correlation": 0.3},
+        "autoregressive", rows=50_000, parameters={"autocorrelation": 0.5, "correlation": 0.3},
         rng=np.random.default_rng(1),
-    ).values
+    ).values  # fmt: skip
     spread = np.sqrt(2 / 50_000 * (1 + 0.25) / (1 - 0.25))
     assert np.abs(X.var(axis=0) - 1).max() < 4.5 * spread
     assert np.corrcoef(X.T)[0, 1] == pytest.approx(0.3, abs=5 * spread)
@@ -202,15 +196,13 @@ NOISY = TABLE.age + RNG.normal(0, 90, 500)
 @pytest.mark.parametrize(
     ("column", "shown", "found"),
     [
-        ("pay", TABLE.pay / 1000, True),
-        ("pay", 3 - 2.5 * TABLE.pay, True),
-        ("pay", np.log(TABLE.pay), True),
-        ("pay", RNG.permutation(TABLE.pay), False),
+        ("pay", TABLE.pay / 1000, True), ("pay", 3 - 2.5 * TABLE.pay, True),
+        ("pay", np.log(TABLE.pay), True), ("pay", RNG.permutation(TABLE.pay), False),
         ("sex", TABLE.sex.map({"f": 2, "m": 1}), True),
         ("sex", TABLE.sex.map({"f": "x", "m": "y"}), True),
         ("sex", pd.Series(RNG.choice(["f", "m"], 500)), False),
     ],
-)
+)  # fmt: skip
 def test_a_column_is_found_in_other_units_and_codes(column, shown, found):
     frame = pd.DataFrame({"z": RNG.normal(size=500), "other": shown})
     assert other_name(TABLE[column], frame) == ("other" if found else None)
@@ -221,14 +213,9 @@ def test_a_column_is_found_in_other_units_and_codes(column, shown, found):
     [
         ({"age": NOISY, "k_pay": TABLE.pay / 1000}, "pay", True),
         ({"age": NOISY, "k_pay": RNG.permutation(TABLE.pay)}, None, False),
-        pytest.param(
-            {"age": NOISY, "g": TABLE.sex.map({"f": 2, "m": 1})},
-            "sex",
-            True,
-            marks=pytest.mark.slow,
-        ),
+        pytest.param({"age": NOISY, "g": TABLE.sex.map({"f": 2, "m": 1})}, "sex", True, marks=pytest.mark.slow),
     ],
-)
+)  # fmt: skip
 def test_a_drafted_audit_looks_for_lacking_columns(copy, column, rebuilt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("t.csv", index=False)

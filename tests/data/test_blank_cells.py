@@ -88,15 +88,9 @@ def test_mu_of_filled_cells_is_the_length_of_the_worst_change(records):
 def test_a_guarantee_counts_the_cells_that_one_record_moves(folder):
     audit = {
         "schema": 1,
-        "data": {
-            "source": "t.csv",
-            "columns": ["pay"],
-            "missing": "mean",
-            "bounds": {"pay": [0, 90]},
-        },
-        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}],
-        "attacks": ["ndr"],
-    }
+        "data": {"source": "t.csv", "columns": ["pay"], "missing": "mean", "bounds": {"pay": [0, 90]}},
+        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}], "attacks": ["ndr"],
+    }  # fmt: skip
     blank = load("t.csv", columns=["pay"], missing="mean").blanks.sum()
     for data, expected in ((audit["data"], 1 + blank / (400 - blank)), ({"missing": "drop"}, 1.0)):
         frame = auditor.run(audit | {"data": audit["data"] | data}).frame()
@@ -210,15 +204,13 @@ def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
         "measures": ["anonymity"],
         "knowledge": [{"known-attributes": ["age", "town"]}],
         "data": {
-            "source": "t.csv",
-            "columns": ["age", "town", "ill"],
-            "hierarchies": hierarchies,
+            "source": "t.csv", "columns": ["age", "town", "ill"], "hierarchies": hierarchies,
             "missing": "value",
         },
         "schemes": [
             {"name": "k-anonymity", "levels": [5], "quasi": ["age", "town"], "sensitive": "ill"}
         ],
-    }
+    }  # fmt: skip
     frame = auditor.run(audit).frame()
     assert frame[frame.metric == "anonymity_k"].value.min() >= 5
 
@@ -232,13 +224,10 @@ def test_blanks_of_categories_are_guessed_as_a_value_of_their_own(tmp_path, leak
     if not leaks:
         copy = np.where(rng.random(600) < 0.2, answer, rng.permutation(answer))
     result = audited_files(
-        tmp_path,
-        pd.DataFrame({"answer": answer}),
-        [pd.DataFrame({"answer": copy})],
+        tmp_path, pd.DataFrame({"answer": answer}), [pd.DataFrame({"answer": copy})],
         {"categorical": ["answer"], "missing": "value"},
-        {"name": "published-categories", "aligned": True},
-        attacks="all",
-    )
+        {"name": "published-categories", "aligned": True}, attacks="all",
+    )  # fmt: skip
     frame = result.frame()
     assert result.expectations[0].status == ("fails" if leaks else "holds")
     assert (frame[frame.metric == "value_belief"].value.max() > 0.9) == leaks

@@ -225,9 +225,7 @@ def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
         with pytest.raises(ScenarioError, match="dates"):
             data(dates=wrong)
     for beside in (
-        {"categorical": ["a"]},
-        {"order": "a"},
-        {"hierarchies": {"a": {"b": [1, 2], "c": [3]}}},
-    ):
+        {"categorical": ["a"]}, {"order": "a"}, {"hierarchies": {"a": {"b": [1, 2], "c": [3]}}},
+    ):  # fmt: skip
         with pytest.raises(ScenarioError, match=r"dates|order"):
             data(dates=["a"], **beside)

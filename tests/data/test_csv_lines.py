@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-import tempfile
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from auditor.base import DataError
 from auditor.data.columns import scan as streamed
 from auditor.data.formats import parts as pieces
 from tests.loading import load_table
-from tests.programs import python
 
 HELD, PIECE = 2**26, 2**22
 WAYS = {
@@ -92,10 +88,8 @@ def test_the_first_so_many_records_count_blank_ones_where_they_are_records(load)
     assert load("a\n1\n\n2\n5\n", rows=3, missing="drop") == [[1], [2]]
     assert load("a\n1\n\n2\n5\n", rows=2) == missing(2)
     assert load("a,b\n1,2\n\n2,3\n5,9\n", rows=2) == [[1, 2], [2, 3]]
-    assert (
-        load("a\n1\n2\n\n", rows=4)
-        == "rows: 4 asks for more than there are; the table has 3 records"
-    )
+    said = "rows: 4 asks for more than there are; the table has 3 records"
+    assert load("a\n1\n2\n\n", rows=4) == said
 
 
 def test_line_breaks_in_quoted_cells_and_names_end_no_record(load):
@@ -122,33 +116,3 @@ def test_too_many_cells_after_a_blank_line_are_told_by_line(load):
     assert load("a\n\n1,2\n5\n") == "table.csv: line 3 has 2 cells under 1 column names"
     assert load("\n\na\n1\n2\n\n1,2\n5\n") == "table.csv: line 7 has 2 cells under 1 column names"
     assert load("\na,b\n1,2\n2,3\n1,2,3\n") == "table.csv: line 5 has 3 cells under 2 column names"
-
-
-def test_a_large_file_is_parsed_once_into_a_file_without_a_name(tmp_path, monkeypatch):
-    path, rows = tmp_path / "t.csv", 5_000
-    values = np.random.default_rng(2**40 + 5).normal(size=(rows, 2))
-    frame = pd.DataFrame(values, columns=["a", "b"]).assign(c=["x", "y"] * (rows // 2))
-    frame.to_csv(path, index=False)
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    monkeypatch.setattr(pieces, "CSV_BYTES", 2**15)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
-    (tmp_path / "scratch").mkdir()
-    parsed = []
-    monkeypatch.setattr(
-        pieces, "text_frame", lambda *args, real=pieces.text_frame: parsed.append(1) or real(*args)
-    )
-    table = load_table(str(path), columns=["a", "b"], rng=np.random.default_rng(0))
-    number = len(pieces.text_pieces(path))
-    assert len(parsed) == number > 5
-    np.testing.assert_array_equal(table.values, values)
-    np.testing.assert_array_equal(table.read(17, 900), values[17:900])
-    np.testing.assert_allclose(table.moments()[0], values.mean(axis=0))
-    assert len(parsed) == number
-    # another process of this user reads the same records, under no name
-    assert list((tmp_path / "scratch").iterdir()) == []
-    (tmp_path / "sent").write_bytes(pickle.dumps(table.content))
-    program = (
-        "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).read(17, 19).tolist())"
-    )
-    found = python("-c", program, tmp_path / "sent")
-    assert found.stdout.strip() == str(values[17:19].tolist()), found.stderr

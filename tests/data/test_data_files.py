@@ -210,18 +210,10 @@ def test_what_is_no_number_in_parquet(tmp_path, cells, what):
 def test_file_not_found(tmp_path):
     (tmp_path / "f.csv").mkdir()
     for name, base, said in [
-        (
-            "x.csv",
-            tmp_path,
-            r"there is no file 'x\.csv' in the scenario's folder or the current one$",
-        ),
+        ("x.csv", tmp_path, r"there is no file 'x\.csv' in the scenario's folder or the current one$"),
         ("x.parquet", None, r"there is no file 'x\.parquet' in the current folder$"),
-        (
-            "x.rds",
-            None,
-            r"source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file",
-        ),
+        ("x.rds", None, r"source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file"),
         ("f.csv", tmp_path, r"source 'f\.csv' is a folder"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(DataError, match=f"^{said}"):
             load_table(name, base=base, rng=np.random.default_rng(0))

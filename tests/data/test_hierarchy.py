@@ -8,6 +8,7 @@ from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import earth_mover
+from tests.audited import cells
 
 DISEASES = {  # li2007, Figure 1: height 3
     "respiratory": {"infection": ["flu", "pneumonia", "bronchitis"]},
@@ -62,8 +63,7 @@ def test_one_declaration_serves_scheme_and_attack(people):
     path.write_text(TEXT)
     found = {
         (m.attack, m.metric): m.value
-        for m in run_scenario(read_scenario(path)).measurements
-        if m.attribute == "*"
+        for m in cells(run_scenario(read_scenario(path)), attribute="*")
     }
     assert found["homogeneity", "disclosed"] == 0
     assert found["similarity", "disclosed"] == 0.5

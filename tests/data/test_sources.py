@@ -117,14 +117,10 @@ def test_missing():
     np.testing.assert_allclose(
         inline(gaps, missing="mean").values, [[1, 3], [10 / 3, 2], [4, 2], [5, 5]]
     )
-    assert (
-        refusal(gaps, missing="drop", rows=3)
-        == "an audit needs at least 2 records; `missing: drop` leaves 1 record"
-    )
-    assert (
-        refusal({"a": [1, 2], "b": [None, None]}, missing="mean")
-        == "column 'b' has no values at all"
-    )
+    said = "an audit needs at least 2 records; `missing: drop` leaves 1 record"
+    assert refusal(gaps, missing="drop", rows=3) == said
+    sentence = "column 'b' has no values at all"
+    assert refusal({"a": [1, 2], "b": [None, None]}, missing="mean") == sentence
 
 
 def test_constant():
@@ -137,10 +133,8 @@ def test_constant():
 
 @pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-40, 2e-40]])
 def test_variance_out_of_range(cells):
-    assert (
-        refusal({"a": cells})
-        == "column 'a' has a variance outside the range of double precision; change its unit"
-    )
+    words = "column 'a' has a variance outside the range of double precision; change its unit"
+    assert refusal({"a": cells}) == words
 
 
 def test_standardize():

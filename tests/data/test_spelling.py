@@ -53,13 +53,11 @@ def test_released_copies_are_spelt_as_the_table(coded, tmp_path):
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (["６５", "7.5"], [65, 7.5]),
-        (["−65", "7,000.5"], [-65, 7000.5]),
-        (["65-", "1"], [-65, 1]),
+        (["６５", "7.5"], [65, 7.5]), (["−65", "7,000.5"], [-65, 7000.5]), (["65-", "1"], [-65, 1]),
         (["－６５", "３−"], [-65, -3]),
     ],
     ids=["full-width", "Unicode minus", "trailing minus", "both"],
-)
+)  # fmt: skip
 def test_numbers_in_other_characters_are_numbers(cells, expected):
     assert as_numbers("t.csv", pd.Series(cells), Marks(".", ",")).tolist() == expected
 

@@ -1,6 +1,7 @@
 """Tables that stay in their files."""
 
 import pickle
+import tempfile
 from functools import cache
 
 import numpy as np
@@ -182,10 +183,15 @@ def test_folders_that_are_no_table(tmp_path):
         load(f"{folder}/")
 
 
-def test_records_stay_those_read_first_and_are_read_again_on_another_machine(tmp_path, small):
+def test_records_stay_those_read_first_and_are_read_again_on_another_machine(
+    tmp_path, small, monkeypatch
+):
     path, asked = tmp_path / "groups.parquet", {"standardize": True, "missing": "drop"}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
     table = load(write(columns(gaps=True), tmp_path, "groups.parquet"), **asked)
     first = table.values
+    assert list((tmp_path / "scratch").iterdir()) == []  # read again, under no name
     sent = pickle.dumps(table.content)
     table.content.scratch._file.close()  # as if it were on another machine
     np.testing.assert_array_equal(pickle.loads(sent).read(0, table.rows), first)

@@ -49,11 +49,9 @@ def test_generalised_copies_are_audited_without_a_law(columns, tmp_path, monkeyp
     if "zip" in columns:
         data["categorical"] = ["zip"]
     audit = {
-        "schema": 1,
-        "data": data,
-        "schemes": [{"name": "published", "copies": ["copy.csv"]}],
+        "schema": 1, "data": data, "schemes": [{"name": "published", "copies": ["copy.csv"]}],
         "attacks": "all",
-    }
+    }  # fmt: skip
     found = auditor.run(audit).frame()
     if "age" in columns:  # a band or a star leaves the variance of the band's ages
         band = (table.age - table.age // 10 * 10).var() / table.age.var()

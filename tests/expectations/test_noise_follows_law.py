@@ -59,10 +59,8 @@ def test_a_rotation_whose_noise_is_missing_in_some_rows_is_found():
         return [np.where(rng.random((len(x), 1)) < 0.01, x @ turn.matrix.T + turn.shift, copies[0])]
 
     assert judged(law_tests_of(release, bare, 0)).status == "fails"
-    assert (
-        judged(law_tests_of(drawn(table("skewed", 10_000), plugin, [0.5], 4), None, 0)).status
-        == "holds"
-    )
+    honest = drawn(table("skewed", 10_000), plugin, [0.5], 4)
+    assert judged(law_tests_of(honest, None, 0)).status == "holds"
 
 
 @pytest.mark.parametrize(
@@ -95,10 +93,8 @@ def test_honest_noise_of_a_tiny_table_is_left_alone(case, rows):
 @pytest.mark.parametrize("kind", ["counts", "skewed", "duplicate"])
 def test_copies_on_a_grid_are_left_alone(kind, grid):
     for scheme, levels in (("corner-wave", [0.25, 0.25, 0.5]), ("linearly-dependent", [0.25, 1.0])):
-        assert (
-            judged(honest(scheme, levels, {}, kind, 3000, 5, grid), resolution=0.9).status
-            == "holds"
-        )
+        tests = honest(scheme, levels, {}, kind, 3000, 5, grid)
+        assert judged(tests, resolution=0.9).status == "holds"
 
 
 def test_noise_below_the_data_s_last_digit_is_not_tested_and_gives_no_warning():
@@ -120,10 +116,8 @@ def test_holm_over_statistics_and_what_is_told():
     assert (bad.status, bad.observed, bad.bound) == ("fails", pytest.approx(3e-6), IMPLICIT_LEVEL)
     shown = "repeats of scheme: the share of repeats is 0.1, by law 0 (p = 1e-06, 20,000 rows)"
     assert bad.why == f"1 of 3 statistics contradict the stated law; {shown}"
-    assert (
-        judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")], level=1e-6).status
-        == "holds"
-    )
+    at_level = LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")
+    assert judged([*honest, at_level], level=1e-6).status == "holds"
 
 
 class OneNormal(make_plugin("scheme", "independent", {}).__class__):
@@ -167,12 +161,8 @@ class ReusesLater(make_plugin("scheme", "correlated", {}).__class__):
 
 @pytest.fixture(scope="module", autouse=True)
 def _schemes_that_lie():
-    registry.discover()
-    for cls in (OneNormal, ReusesLater):
-        registry.register(cls)
-    yield
-    for cls in (OneNormal, ReusesLater):
-        del registry._plugins["scheme"][cls.name]
+    with registry.lent("scheme", OneNormal, ReusesLater):
+        yield
 
 
 def scenario(**changes):
@@ -228,8 +218,6 @@ def test_no_verdict_of_a_report_calls_a_scheme_safe_whose_law_is_broken():
     )
     found = {verdict.scheme: verdict for verdict in verdicts(Reading(result))}
     assert found["lie-one-normal"].finding == "refuted"
-    assert (
-        "The expectation noise-follows-law (scheme = lie-one-normal) fails."
-        in found["lie-one-normal"].sentence
-    )
+    words = "The expectation noise-follows-law (scheme = lie-one-normal) fails."
+    assert words in found["lie-one-normal"].sentence
     assert found["corner-wave"].finding != "refuted"

@@ -8,17 +8,10 @@ import scipy.stats
 from hypothesis import given, settings, strategies as st
 from scipy.linalg import toeplitz
 
-from auditor.numerics.blocks import (
-    BLOCK_VALUES,
-    MOST_BLOCKS,
-    STRIPES,
-    moment_groups,
-    row_blocks,
-    stripes,
-)
+from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import Autoregression, projection_error_range, yule_walker
 from auditor.numerics.random_streams import stream
-from auditor.numerics.statistics import share_tests, standard_ranks
+from auditor.numerics.statistics import share_tests
 from auditor.numerics.truncated_normal import cut_normal, inside
 
 draws = settings(max_examples=60, deadline=None, derandomize=True)
@@ -203,23 +196,6 @@ def test_a_longer_table_keeps_the_blocks_of_a_shorter_one(rows, more, width):
     assert long[: len(short) - 1] == short[:-1]
 
 
-@given(blocks=st.integers(1, 20_000))
-@properties
-@pytest.mark.slow
-def test_what_is_kept_of_a_table_does_not_grow_with_it(blocks):
-    rows, width = blocks * (BLOCK_VALUES // 100), 100
-    cuts, groups = stripes(rows, width), moment_groups(rows, width)
-    assert [k for cut in cuts for k in range(*cut)] == list(range(blocks))
-    assert all(0 < stop - first <= MOST_BLOCKS for first, stop in cuts)
-    numbers = [group for parts in groups for group, _, _ in parts]
-    assert numbers == sorted(numbers)
-    if blocks > STRIPES:
-        assert set(numbers) == set(range(STRIPES))
-        assert all(
-            len({group for k in range(*cut) for group, _, _ in groups[k]}) == 1 for cut in cuts
-        )
-
-
 def test_a_stream_is_known_by_its_name_alone():
     first = stream(1, "noise", "a", 3).random(4)
     stream(1, "something else").random(10)
@@ -237,15 +213,6 @@ def test_a_share_that_rules_a_margin_out_beyond_doubt_does_so_whatever_its_last_
         none, some = share_tests([(last, 31, 100_000), (0.00032785175242645246, 31, 100_000)], 0.01)
         assert 0.0 <= none < 1e-30
         assert some == 1.0
-
-
-def test_standard_ranks_by_hand():
-    """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4."""
-    np.testing.assert_allclose(
-        standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0],
-        np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5,
-    )
-    assert (standard_ranks(np.ones((3, 1))) == 0.0).all()
 
 
 INF = np.inf

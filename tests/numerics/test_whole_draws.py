@@ -37,12 +37,10 @@ def of_law(law):
 
 
 LOG_CONCAVE = {
-    "binomial 1": stats.binom(1, 0.5),
-    "binomial 25": stats.binom(25, 0.4),
-    "binomial 2000": stats.binom(2000, 0.93),
-    "poisson": stats.poisson(300.0),
+    "binomial 1": stats.binom(1, 0.5), "binomial 25": stats.binom(25, 0.4),
+    "binomial 2000": stats.binom(2000, 0.93), "poisson": stats.poisson(300.0),
     "geometric": stats.geom(0.2),
-}
+}  # fmt: skip
 
 
 def of_poisson(m):

@@ -23,11 +23,9 @@ from auditor_attacks._posterior import histogram_mean, histogram_mode
 from tests.loading import load_table
 
 SWEPT = {
-    1: "data.spectrum.attributes",
-    2: "data.spectrum.count",
-    3: "data.spectrum.small",
+    1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small",
     4: "schemes[0].noise.dissimilar",
-}
+}  # fmt: skip
 REPLICATES, ROWS, VARIANCE = 1, 1000, 25.0
 EXPERIMENTS = [pytest.param(number, marks=pytest.mark.slow) for number in (1, 2, 3, 4)]
 
@@ -162,11 +160,9 @@ def one_data_set(experiment, x, rng):
     Sigma_x = V @ np.diag(values) @ V.T
     be = mu + (Y - mu) @ np.linalg.inv(Sigma_x + Sigma_r) @ Sigma_x
     return {
-        "udr": error(udr),
-        "spectral-filter": error(sf),
-        "pca-filter": error(pca),
+        "udr": error(udr), "spectral-filter": error(sf), "pca-filter": error(pca),
         "bayes-estimate": error(be),
-    }
+    }  # fmt: skip
 
 
 POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}
@@ -251,12 +247,9 @@ def test_who_states_no_law_is_told():
     X = np.random.default_rng(2).standard_normal((60, 3))
     with pytest.raises(AuditorError, match="needs a source that states the law of its records"):
         auditor.perturb(
-            X,
-            "independent",
-            [1.0],
-            noise={"dissimilar": 0.5, "variance": 1.0, "of": "population"},
+            X, "independent", [1.0], noise={"dissimilar": 0.5, "variance": 1.0, "of": "population"},
             seed=4,
-        )
+        )  # fmt: skip
     with pytest.raises(AuditorError, match="needs a source that states"):
         noise_of_population({"covariance": LAW, "standardize": True})
 

@@ -29,11 +29,9 @@ def reconstruction(prior, levels, records, rng):
 @pytest.fixture(scope="module")
 def drawn():
     changes = {
-        "data.rows": 1000,
-        "replicates": 8,
-        "expect": [],
+        "data.rows": 1000, "replicates": 8, "expect": [],
         "sweep": {"schemes[*].levels.count": [1, 7]},
-    }
+    }  # fmt: skip
     return auditor.run("xiao2009-fig7", overrides=changes)
 
 

@@ -206,14 +206,18 @@ def _plugins():
     registry._plugins["renderer"]["html"] = page
 
 
+def behave(monkeypatch, kind, **manners):
+    for name, value in vars(Manners(kind, **manners)).items():
+        monkeypatch.setattr(NOW, name, value)
+
+
 @pytest.fixture
 def audit(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
 
     def run(kind, *options, command="run", **manners):
         Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
-        for name, value in vars(Manners(kind, **manners)).items():
-            monkeypatch.setattr(NOW, name, value)
+        behave(monkeypatch, kind, **manners)
         tables._loaded.clear()
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
@@ -269,10 +273,8 @@ def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, a
 
 @pytest.mark.parametrize(
     ("how", "kind"),
-    each_once(
-        ["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS
-    ),
-)
+    each_once(["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS),
+)  # fmt: skip
 def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(
     kind, how, audit, tmp_path
 ):
@@ -376,17 +378,14 @@ REFUSALS = {"an error of ours", "lost workers", "a full disk"}
 
 @pytest.mark.parametrize(
     ("how", "where"),
-    each_once(
-        [*RAISES, "changes the folder"], product(["odd-additive", "odd-uniform"], ["made", "act"])
-    ),
-)
+    each_once([*RAISES, "changes the folder"], product(["odd-additive", "odd-uniform"], ["made", "act"])),
+)  # fmt: skip
 def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
     where, how, command, tmp_path, monkeypatch
 ):
     kind, moment = where
     monkeypatch.chdir(tmp_path)
-    for name, value in vars(Manners(kind, **{moment: (RAISES | CHANGES)[how]})).items():
-        monkeypatch.setattr(NOW, name, value)
+    behave(monkeypatch, kind, **{moment: (RAISES | CHANGES)[how]})
     asked = ["--columns", "species"] if kind == "odd-uniform" else []
     status, out, err = command(
         "perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked
@@ -408,8 +407,7 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(where, h
     kind, moment = where
     X = np.random.default_rng(0).normal(size=(50, 2))
     release = auditor.perturb(X, "corner-wave", [0.5, 0.25], seed=1)
-    for name, value in vars(Manners(kind, **{moment: RAISES[how]})).items():
-        monkeypatch.setattr(NOW, name, value)
+    behave(monkeypatch, kind, **{moment: RAISES[how]})
     with pytest.raises(AuditorError) as told:
         auditor.perturb(X, kind, [0.5, 0.25], seed=1) if kind == "odd-additive" else auditor.attack(
             kind, release
@@ -526,21 +524,19 @@ def command(tmp_path, act, *options):
     return python(*run, *options, cwd=tmp_path, env=environment(site))
 
 
-@pytest.mark.slow
-def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
-    act = "threading.Thread(target=time.sleep, args=(600,)).start()"
-    done = command(tmp_path, act)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
-    assert "that a plugin started did not end" in done.stderr
+LEFT = {
+    "threading.Thread(target=time.sleep, args=(600,)).start()": "that a plugin started did not end",
+    "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')": "",
+}
 
 
 @pytest.mark.slow
-def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
-    act = "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')"
+@pytest.mark.parametrize(("act", "told"), LEFT.items(), ids=["a thread", "at exit"])
+def test_what_is_left_for_the_end_keeps_no_process_and_adds_nothing(tmp_path, act, told):
     done = command(tmp_path, act)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
+    assert told in done.stderr
 
 
 @pytest.mark.slow

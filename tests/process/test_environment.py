@@ -39,7 +39,5 @@ def test_a_program_of_ours_loads_libraries_with_one_thread_and_needs_no_other_s_
 def test_nothing_is_imported_before_something_is_asked():
     asked = "import sys; from auditor.base import pa, pd, pq; print('pandas' in sys.modules, pd.DataFrame.__name__, 'pandas' in sys.modules)"
     assert python("-c", asked, cwd=ROOT, check=True).stdout.split() == [
-        "False",
-        "DataFrame",
-        "True",
-    ]
+        "False", "DataFrame", "True",
+    ]  # fmt: skip

@@ -53,12 +53,8 @@ def coalitions_of(kind, count):
 def measurement(**values):
     blank = dict.fromkeys(Measurement._fields) | {"sweep": {}, "levels": ()}
     blank |= {
-        "coalition": (),
-        "replicate": 1,
-        "attribute": "*",
-        "status": "ok",
-        "error_bar": "none",
-    }
+        "coalition": (), "replicate": 1, "attribute": "*", "status": "ok", "error_bar": "none",
+    }  # fmt: skip
     return Measurement(**(blank | values))
 
 
@@ -138,21 +134,17 @@ class Case:
             variance = VARIANCE["salary"] if index == 2 else VARIANCE["age"]
             records.append(
                 measurement(
-                    **key,
-                    attribute=attribute,
-                    metric="normalized_error",
+                    **key, attribute=attribute, metric="normalized_error",
                     **with_bar(value, std_error * tilt, exact),
                 )
-            )
+            )  # fmt: skip
             bar = with_bar(
                 value * variance, std_error * variance, None if exact is None else exact * variance
             )
             records.append(measurement(**key, attribute=attribute, metric="distortion", **bar))
             records.append(
-                measurement(
-                    **key, attribute=attribute, metric="rmse", value=math.sqrt(value * variance)
-                )
-            )
+                measurement(**key, attribute=attribute, metric="rmse", value=math.sqrt(value * variance)),
+            )  # fmt: skip
         errors[coalition] = records[0].value or 0.0
         if len(coalition) > 1:
             best = min(errors[(copy,)] for copy in coalition)

@@ -85,11 +85,9 @@ def headline_texts(result):
 def test_the_first_level_is_short(audits, name):
     page = Html().render([audits[name]])
     folded = re.sub(
-        r'<details class="section".*?</details>\s*(?=<details|</article>)',
-        "",
-        page,
+        r'<details class="section".*?</details>\s*(?=<details|</article>)', "", page,
         flags=re.DOTALL,
-    )
+    )  # fmt: skip
     assert (
         len(Page(re.sub(r"<details.*?</details>", "", folded, flags=re.DOTALL)).text.split()) <= 600
     )

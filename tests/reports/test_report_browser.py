@@ -107,12 +107,9 @@ def opened(browser, files):
 def test_charts_draw_offline_without_a_word_on_the_console(browser, files, case, theme, width):
     """400 pixels need no sideways scroll, folded or not."""
     with Opened(
-        browser,
-        files[case],
-        color_scheme=theme,
-        offline=True,
+        browser, files[case], color_scheme=theme, offline=True,
         viewport={"width": width, "height": 900},
-    ) as opened:
+    ) as opened:  # fmt: skip
         assert opened.page.locator("figure.drawn").count() == 2  # others are folded
         height = opened.page.evaluate("document.documentElement.scrollHeight")
         assert width < 1280 or height <= 3 * 800

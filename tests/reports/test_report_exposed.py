@@ -151,10 +151,8 @@ def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share, sta
     ]
     said, _ = found(audited([*records, *away]))
     assert said.state == state
-    assert (
-        f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)."
-        in said.text
-    )
+    sentence = f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)."
+    assert sentence in said.text
     away = next(one for one in said.scales if one.what == "sensitive values given away")
     assert away.left.value == pytest.approx(1 - share)
 

@@ -38,10 +38,8 @@ TOLD = "Partial: 3 of 8 tasks finished; interrupted by SIGINT."
 @pytest.fixture
 def stopped(quickstart):
     records = [
-        quickstart.expectations[0].model_copy(
-            update={"status": "undecided", "why": "tasks are missing"}
-        )
-    ]
+        quickstart.expectations[0].model_copy(update={"status": "undecided", "why": "tasks are missing"}),
+    ]  # fmt: skip
     part = Partial(finished=3, tasks=8, why="interrupted by SIGINT", signal="SIGINT")
     return quickstart.model_copy(
         update={"partial": part, "expectations": [*records, *quickstart.expectations[1:]]}
@@ -181,15 +179,11 @@ def test_the_terminal_report_fits_and_is_plain(case, width, request):
         max(
             map(
                 columns,
-                [
-                    *before.splitlines(),
-                    *middle.splitlines(),
-                    *rest.partition("\nReferences\n")[2].splitlines(),
-                ],
+                [*before.splitlines(), *middle.splitlines(), *rest.partition("\nReferences\n")[2].splitlines()],
             )
         )
         <= width
-    )
+    )  # fmt: skip
     assert command == clean(reproduce(request.getfixturevalue(case)))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
 
@@ -265,11 +259,9 @@ STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
 @pytest.mark.slow
 def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart):
     plain = report_cases.Case(
-        attributes=(STEERING, "גיל"),
-        schemes=(f"s{STEERING}", "b", "c", "d"),
-        coalitions="prefixes",
-        replicates=1,
-    ).result(title=STEERING, name=STEERING)
+        attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"),
+        coalitions="prefixes", replicates=1,
+    ).result(title=STEERING, name=STEERING)  # fmt: skip
     records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
     hostile = plain.model_copy(update={"measurements": records})
     changed = compare_results(hostile, quickstart)

@@ -7,6 +7,7 @@ from auditor_reports.details import guarantees
 from auditor_reports.document import Paragraph, Table
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
+from tests.audited import cells
 
 DATA = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}
@@ -57,8 +58,7 @@ def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_
     assert (fresh.finding, nested.finding) == ("gain", "no-gain")
     found = {
         r.coalition: r.value
-        for r in result.measurements
-        if (r.metric, r.scheme, r.attribute) == ("epsilon", "laplace", "*")
+        for r in cells(result, metric="epsilon", scheme="laplace", attribute="*")
     }
     assert found[1, 2] == pytest.approx(2 * found[1,])
     assert fresh.sentence.startswith("Pooling both copies weakens what they guarantee: ε ")

@@ -94,15 +94,10 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice, wi
     assert all(len(line) <= width for line in lines if "auditor perturb" not in line)
     whole = " ".join(text.split())
     for words in (
-        "52.0 ± 1.2 %",
-        "49.0 ± 1.2 %",
-        "✗ missed",
-        "? open",
-        "distinguish is 1, 2, 4, by a factor of 1.2 in σ². It",
-        "not measured: it would",
-        "×3,001",
+        "52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open",
+        "distinguish is 1, 2, 4, by a factor of 1.2 in σ². It", "not measured: it would", "×3,001",
         "19 %",
-    ):
+    ):  # fmt: skip
         assert words in whole
 
 
@@ -132,10 +127,8 @@ def released(**remedy):
 
 
 def test_a_remedy_in_words():
-    assert (
-        released(levels=[1.0])
-        == "s at levels of at least 1 would leave half of age unknown (llse, closed form)."
-    )
+    sentence = "s at levels of at least 1 would leave half of age unknown (llse, closed form)."
+    assert released(levels=[1.0]) == sentence
     assert "(estimate)" in released(levels=[1.0], estimated=True)
     assert "; or corner-wave at levels of at least 1.1, which pooling does not weaken" in released(
         levels=[1.5], lossless=1.1
@@ -162,10 +155,8 @@ def bounded():
 def test_every_report_says_so(bounded, quickstart, form):
     renderer = registry.get("renderer", form)()
     said = " ".join(renderer.render([bounded]).split()).replace("\u00a0", " ")
-    assert (
-        "Proved: from copies alone, no attack leaves less of the variance unknown on average than 42.9 %"
-        in said
-    )
+    sentence = "Proved: from copies alone, no attack leaves less of the variance unknown on average than 42.9 %"
+    assert sentence in said
     assert "42.9 % from both copies" in said
     assert "error_ceiling" in said.replace("\\", "")  # by a theorem on one attack
     assert form != "html" or "a<b>" not in said.replace("<bdi>", "")
@@ -215,10 +206,8 @@ def test_what_was_not_tried_before_and_knows_more_is_worse(quickstart, factor, w
     )
     assert (found.worse, found.exposed) == (worse, int(worse))
     if worse:
-        assert (
-            headline(found)
-            == "1 thing got worse: 1 scheme is more exposed, to an attack that was not tried."
-        )
+        said = "1 thing got worse: 1 scheme is more exposed, to an attack that was not tried."
+        assert headline(found) == said
         assert "corner-wave, joint, perfect" in found.broken[-1]
 
 
@@ -238,10 +227,8 @@ def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the
     cells = sum(lost.lost.values())
     assert lost.worse
     assert len(lost.broken) == len(lost.lost) == 4
-    assert (
-        lost.broken[0]
-        == f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
-    )
+    said = f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
+    assert lost.broken[0] == said
     assert headline(lost) == f"{cells} things got worse: {cells} cells are no longer measured."
     (part,) = parts(lost)
     assert part.size == cells

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import auditor
 from auditor import registry
 from auditor.expectations.metric import Limits, judge_bounds
 from auditor.results.metrics import causes
@@ -22,7 +21,7 @@ from auditor_reports.sentences import Numbers, exactly, share
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdicts
 from benchmarks import leaks
-from tests.audited import written
+from tests.audited import audited_files
 from tests.reports.report_cases import audited, error, measurement
 
 N = 1_000
@@ -53,19 +52,7 @@ def test_exactly_is_said_of_rounding_errors_alone(value):
 
 
 def first_screen(folder, table, copies):
-    names = written(folder, table, copies)
-    result = auditor.run(
-        {
-            "schema": 1,
-            "title": "sentences",
-            "data": {"source": str(folder / "table.csv")},
-            "schemes": [{"name": "published", "copies": names}],
-            "knowledge": ["perfect"],
-            "coalitions": ["subsets"],
-            "attacks": ["llse", "ndr"],
-            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-        }
-    )
+    result = audited_files(folder, table, copies, coalitions=["subsets"], attacks=["llse", "ndr"])
     return result, Terminal(width=80, full=False).render([result])
 
 
@@ -273,15 +260,8 @@ def test_tables_of_a_diagnosis_hold_its_figures(kept, equal, unique, tells, corr
     (_, alone, pairs), (_, columns) = noise(reading), shown_columns(reading)
     cells = [cell for table in (alone, pairs, columns) for row in table.rows for cell in row.cells]
     wanted = [
-        100 * kept,
-        correlation,
-        None,
-        correlation,
-        ratio,
-        100 * equal,
-        100 * unique,
-        100 * tells,
-    ]
+        100 * kept, correlation, None, correlation, ratio, 100 * equal, 100 * unique, 100 * tells,
+    ]  # fmt: skip
     assert len(cells) == len(wanted)
     for cell, value in zip(cells, wanted, strict=True):
         cited = re.search(r"−?[\d.]+", str(cell).replace("×10", " "))

@@ -144,16 +144,10 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
     for changes, shown in [
         ({"std_error": -1.0}, "std_error must be at least 0"),
         ({"value": 1e200}, "value must be at most 1e+150"),
-        (
-            {"ci_low": 2.0, "ci_high": 1.0},
-            "measurements[0] has an interval that ends before it begins",
-        ),
+        ({"ci_low": 2.0, "ci_high": 1.0}, "measurements[0] has an interval that ends before it begins"),
         ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
-        (
-            {"status": Coded(np.array([0]), ["fine"])},
-            "status must be 'ok', 'not-applicable' or 'failed'",
-        ),
-    ]:
+        ({"status": Coded(np.array([0]), ["fine"])}, "status must be 'ok', 'not-applicable' or 'failed'"),
+    ]:  # fmt: skip
         columns = {
             name: value if isinstance(value, Coded) else np.array([value])
             for name, value in changes.items()
@@ -173,10 +167,8 @@ def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escap
         (name, name) for name in names
     ]
     assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == [
-        "<script>",
-        r"a\u001b[31m\nb\u202e",
-        "age",
-    ]
+        "<script>", r"a\u001b[31m\nb\u202e", "age",
+    ]  # fmt: skip
 
 
 def swept(text):
@@ -193,15 +185,8 @@ def test_a_sweep_point_that_is_no_json_is_refused(long):
 
 def test_a_table_that_cannot_be_beside_is_refused(long):
     for name in [
-        "../results.parquet",
-        "/etc/passwd",
-        "..",
-        "",
-        "results.parquet\0",
-        "x" * 5_000,
-        None,
-        3,
-    ]:
+        "../results.parquet", "/etc/passwd", "..", "", "results.parquet\0", "x" * 5_000, None, 3,
+    ]:  # fmt: skip
         document = json.loads((long / "results.json").read_text())
         document["measurements"]["file"] = name
         (long / "results.json").write_text(json.dumps(document))

@@ -293,10 +293,7 @@ def test_what_is_disclosed_is_disclosed_once_and_read_back(tmp_path):
 
 def test_rounding_by_hand():
     for value, error, wanted in [
-        (3.14159, 0.1, 3.15),
-        (-3.14159, 0.1, -3.15),
-        (7.0, 0.0, 7.0),
-        (0.0, 1.0, 0.0),
+        (3.14159, 0.1, 3.15), (-3.14159, 0.1, -3.15), (7.0, 0.0, 7.0), (0.0, 1.0, 0.0),
         (1e9, 3e8, 1e9),
-    ]:
+    ]:  # fmt: skip
         assert half_step(value, error) == wanted

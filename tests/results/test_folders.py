@@ -9,11 +9,9 @@ from auditor.results.comparison import GONE, compare_paths
 from auditor.results.model import AuditResult
 
 SCENARIO = {
-    "seed": 1,
-    "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 400},
-    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
-    "attacks": ["llse"],
-}
+    "seed": 1, "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 400},
+    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}], "attacks": ["llse"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +28,9 @@ def loud():
 def folders(tmp_path, quiet, loud, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for place, result in (
-        ("old/same", quiet),
-        ("new/same", quiet),
-        ("old/leaks", quiet),
-        ("new/leaks", loud),
-        ("old/gone", quiet),
-        ("new/added", quiet),
-    ):
+        ("old/same", quiet), ("new/same", quiet), ("old/leaks", quiet), ("new/leaks", loud),
+        ("old/gone", quiet), ("new/added", quiet),
+    ):  # fmt: skip
         result.save(place)
     return tmp_path
 
@@ -45,11 +39,8 @@ def test_scenarios_are_matched_by_name_and_each_is_judged(folders):
     found = {one.name: one for one in compare_paths("old", "new")}
     assert list(found) == ["added", "gone", "leaks", "same"]
     assert {name: one.worse for name, one in found.items()} == {
-        "added": False,
-        "gone": True,
-        "leaks": True,
-        "same": False,
-    }
+        "added": False, "gone": True, "leaks": True, "same": False,
+    }  # fmt: skip
     assert found["gone"].broken == [GONE]
     assert found["gone"].compared == found["added"].compared == 0
     assert found["added"].only_new

@@ -31,18 +31,11 @@ def few_redraws(monkeypatch):
 def small_blocks(monkeypatch):
     sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws)]
     sizes += [
-        (law_tests, "SCORED_ROWS"),
-        (law_tests, "VALUE_ROWS"),
-        (law_tests, "SCORED_VALUES"),
+        (law_tests, "SCORED_ROWS"), (law_tests, "VALUE_ROWS"), (law_tests, "SCORED_VALUES"),
         (error_bars, "MOST_RECORDS"),
-    ]
+    ]  # fmt: skip
     for module, name in sizes:
         monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)
-
-
-@pytest.fixture(scope="module")
-def once():
-    return {}
 
 
 @pytest.fixture

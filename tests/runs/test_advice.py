@@ -30,6 +30,7 @@ from auditor.runs.advice.columns import Request, chosen
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
 from auditor.schemes.replacement.law import left_by_retention
+from tests.audited import cells
 
 K = np.array([[4.0, 3.0], [3.0, 9.0]])
 """A covariance, with a correlation of a half."""
@@ -181,27 +182,10 @@ def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_v
     assert "5000" not in notes
 
 
-@pytest.fixture
-def few_draws(monkeypatch):
-    monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
-
-
-@pytest.fixture
-def few_attacks(monkeypatch):
-    every = Asked.scenario
-    monkeypatch.setattr(
-        Asked,
-        "scenario",
-        lambda *asked: (
-            every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
-        ),
-    )
-
-
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
 @pytest.mark.slow
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
-    here, few_draws, few_attacks, scheme
+    here, quick_advice, scheme
 ):
     staff(here, 400, seed=1)
     table = chosen("staff.csv", ["salary"], None, 1)
@@ -285,11 +269,8 @@ def remedies(result):
 
 def test_the_best_linear_attack_is_answered_exactly():
     found = remedies(
-        audit(
-            [{"name": name, "levels": [0.05, 0.1]} for name in ("corner-wave", "correlated")],
-            ["llse"],
-        )
-    )
+        audit([{"name": name, "levels": [0.05, 0.1]} for name in ("corner-wave", "correlated")], ["llse"]),
+    )  # fmt: skip
     assert found["corner-wave"].levels == [1.0, 2.0]  # σ²/(1 + σ²) is a half at 1
     assert found["corner-wave"].lossless is None
     assert found["correlated"].levels == [1.5, 3.0]  # 1/v = 1/1.5 + 1/3
@@ -305,9 +286,7 @@ def test_levels_that_a_remedy_names_leave_half():
         ["all"],
     )
     theory = [
-        one.theory
-        for one in mended.measurements
-        if one.metric == "normalized_error" and one.attribute != "*"
+        one.theory for one in cells(mended, metric="normalized_error") if one.attribute != "*"
     ]
     assert min(theory) == pytest.approx(0.5, abs=0.005)
 

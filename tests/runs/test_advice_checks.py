@@ -9,17 +9,14 @@ import pandas as pd
 import pytest
 
 from auditor.runs.advice import advise
-from auditor.runs.advice.advise import Check, checked_place, shuffled_note
+from auditor.runs.advice.advise import Check, checked_place
 from auditor.runs.advice.audits import Asked
 
 LEVELS = tuple(0.1 * 1.1**place for place in range(120))
 CANDIDATE = SimpleNamespace(
-    name="corner-wave",
-    curve="",
-    places=len(LEVELS),
-    levels=lambda place: (LEVELS[place],),
+    name="corner-wave", curve="", places=len(LEVELS), levels=lambda place: (LEVELS[place],),
     unknown=lambda levels: levels[0] / (1.0 + levels[0]),
-)
+)  # fmt: skip
 ASKED = SimpleNamespace(target=0.5, data={})
 GAINS = {"llse": 1.0, "serial-filter": 0.2}
 
@@ -61,15 +58,6 @@ def test_rows_that_leave_less_than_the_sample_get_more_noise(audits):
     assert share(["serial-filter"], LEVELS[more], 0.9) >= 0.5
     assert more > place
     assert "50,000 records" in note
-
-
-def test_the_level_of_shuffled_rows_is_named_if_the_order_tells_much(audits):
-    result = {name: share([name], LEVELS[45]) for name in GAINS}
-    note = shuffled_note(ASKED, CANDIDATE, 45, result)
-    assert note is not None
-    assert f"about {LEVELS[25]:g} in place of {LEVELS[45]:g}" in note
-    alike = {"llse": 0.6, "serial-filter": 0.58}
-    assert shuffled_note(ASKED, CANDIDATE, 45, alike) is None
 
 
 @pytest.mark.slow

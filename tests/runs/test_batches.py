@@ -179,10 +179,10 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     assert "holds no release that records can be appended to" in refusal(
         append_copies, february, tmp_path, [january]
     )
-    assert (
+    sentence = (
         "name the originals of each batch that is out, in order, each by --earlier FILE: 1; got 0"
-        in refusal(append_copies, february, tmp_path / "out", [])
     )
+    assert sentence in refusal(append_copies, february, tmp_path / "out", [])
     pd.read_csv(january)[:400].to_csv(march, index=False)
     assert "has 400 records, and 500 of its batch are out" in refusal(
         append_copies, february, tmp_path / "out", [march]

@@ -30,13 +30,10 @@ SCHEMES = [
     {"name": "uniform", "levels": [0.3, 0.1, 0.5]},
     {"name": "uniform-multilevel", "levels": [0.3, 0.1, 0.5]},
     {
-        "name": "uniform-multilevel",
-        "id": "multi-pert",
-        "implementation": "multi-pert",
-        "levels": [0.3, 0.1, 0.5, 0.3],
-        "already-out": 1,
+        "name": "uniform-multilevel", "id": "multi-pert", "implementation": "multi-pert",
+        "levels": [0.3, 0.1, 0.5, 0.3], "already-out": 1,
     },
-]
+]  # fmt: skip
 
 
 EXPECT = [

@@ -58,10 +58,8 @@ class Cluster:
         log = (self._folder / f"log-{len(self._processes)}").open("wb")
         process = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
-            stdout=log,
-            stderr=log,
-            env=ENVIRONMENT,
-        )
+            stdout=log, stderr=log, env=ENVIRONMENT,
+        )  # fmt: skip
         self._processes.append(process)
         return process
 

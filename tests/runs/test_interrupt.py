@@ -37,6 +37,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("first", "second", "third"):
         Path(f"{name}.yaml").write_text(yaml.safe_dump(SCENARIO))
+    more = {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}}
+    Path("many.yaml").write_text(yaml.safe_dump(SCENARIO | more | {"coalitions": ["subsets"]}))
     return tmp_path
 
 
@@ -71,11 +73,8 @@ def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(
     assert "Partial: 3 of 4 tasks finished" in Path("audit/first/report.html").read_text()
     result = AuditResult.load("audit/first")
     assert (
-        result.partial.finished,
-        result.partial.tasks,
-        result.partial.signal,
-        result.exit_status,
-    ) == (3, 4, number.name, status)
+        result.partial.finished, result.partial.tasks, result.partial.signal, result.exit_status,
+    ) == (3, 4, number.name, status)  # fmt: skip
     assert [record.status for record in result.expectations] == ["holds", "undecided", "undecided"]
     assert "1 task that it covers is missing" in result.expectations[1].why
     assert run("first.yaml", "--resume")[0] == 0
@@ -128,11 +127,8 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
     status, _, err = run("first.yaml", "second.yaml")
     assert status == 130
     assert sorted(path.name for path in Path("audit/first").iterdir()) == [
-        FOLDER,
-        "report.html",
-        "results.json",
-        "results.parquet",
-    ]
+        FOLDER, "report.html", "results.json", "results.parquet",
+    ]  # fmt: skip
     assert "second: not carried out" in err
 
 
@@ -188,12 +184,6 @@ def begun(folder):
 
 @pytest.mark.slow
 def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder, started):
-    many = SCENARIO | {
-        "replicates": 16,
-        "data": {"source": "census-like", "rows": 40_000},
-        "coalitions": ["subsets"],
-    }
-    Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder), program)
     os.killpg(program.pid, signal.SIGINT)
@@ -208,12 +198,9 @@ def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback
 def members(program):
     """The command lines of a program and all that came of it."""
     found = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "-g", str(program.pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+        ["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True,
+        check=False, timeout=PATIENCE,
+    )  # fmt: skip
     return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
 
 
@@ -231,12 +218,6 @@ def has_workers(program):
     "moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"]
 )
 def test_workers_end_when_the_program_is_killed(folder, started, moment):
-    many = SCENARIO | {
-        "replicates": 16,
-        "data": {"source": "census-like", "rows": 40_000},
-        "coalitions": ["subsets"],
-    }
-    Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
     program.kill()

@@ -57,10 +57,8 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
             of, to = original[0].index(name), names.index(name)
             assert [row[to] for row in released[1:]] == [row[of] for row in original[1:]]
     assert json.loads((tmp_path / "out" / "release.json").read_text())["kept"] == [
-        "zip",
-        "note",
-        "id",
-    ]
+        "zip", "note", "id",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("options", "message"), [

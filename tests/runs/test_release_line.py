@@ -110,10 +110,8 @@ def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
         X.astype("category") if scheme == "uniform-multilevel" else X, scheme, levels, **parameters
     )
     one, two, again = (
-        release.extend([first]),
-        copy.deepcopy(release).extend([second]),
-        release.extend([first]),
-    )
+        release.extend([first]), copy.deepcopy(release).extend([second]), release.extend([first]),
+    )  # fmt: skip
     assert (one.levels, two.levels) == ((*levels, first), (*levels, first, second))
     assert np.array_equal(np.asarray(again.copies[-1]), np.asarray(one.copies[-1]))
     is_one_line(two, scheme)
@@ -200,10 +198,8 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
     before = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     status, _, err = command(*order, tmp_path / "one")
     assert (status, err.count("error:")) == (2, 1)
-    assert (
-        "holds a release of 6000 records (corner-wave, levels 0.25, 1), and a second one would average out with it"
-        in " ".join(err.split())
-    )
+    said = "holds a release of 6000 records (corner-wave, levels 0.25, 1), and a second one would average out with it"
+    assert said in " ".join(err.split())
     assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == before
     status, _, err = command(*order, tmp_path / "two", "--columns", "pay")
     assert status == 0
@@ -215,20 +211,16 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
         auditor.perturb(pd.read_csv(table), "corner-wave", [0.5])
     status, _, err = command(*order, tmp_path / "one", "--force")
     assert status == 0
-    assert (
-        "is lost: it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
-        in err
-    )
+    sentence = "is lost: it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
+    assert sentence in err
     text = (own_state / "releases.jsonl").read_text()
     assert (own_state / "releases.jsonl").stat().st_mode & 0o777 == 0o600
     assert not any(f"{value:.3f}" in text for value in NUMBERS["age"][:100])
 
 
 STAFF, EXTENDED, APPENDED = (
-    NUMBERS[:2_000],
-    [0.5, 0.6, 0.4, 0.75],
-    [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]],
-)
+    NUMBERS[:2_000], [0.5, 0.6, 0.4, 0.75], [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]],
+)  # fmt: skip
 
 
 class Owner:

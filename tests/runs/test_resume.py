@@ -270,10 +270,8 @@ def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
     folder, monkeypatch, kind, disturbance
 ):
     for name, records in {
-        "NUMBERS": 1_200_000 if kind == "passes" else 1_000,
-        "RECORDS": 1_000,
-        "PEOPLE": 10,
-    }.items():
+        "NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10,
+    }.items():  # fmt: skip
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
     write(SCENARIO | {"replicates": 24})

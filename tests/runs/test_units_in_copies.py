@@ -32,15 +32,9 @@ def write(tmp_path, unit=None, keep=("hid",), seed=2**33 + 1):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         write_copies(
-            "t.csv",
-            "corner-wave",
-            [0.5, 2.0],
-            seed,
-            tmp_path / "out",
-            columns,
-            keep=keep,
+            "t.csv", "corner-wave", [0.5, 2.0], seed, tmp_path / "out", columns, keep=keep,
             treatment=treatment,
-        )
+        )  # fmt: skip
     return [str(each.message) for each in said if each.category is AuditorWarning]
 
 

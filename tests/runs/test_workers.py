@@ -1,6 +1,5 @@
 """Workers, budgets and memory."""
 
-import gc
 import json
 import os
 import re
@@ -9,11 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import auditor
-from auditor.adversary.view import View
-from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.release import Release
-from auditor.audit.numeric.views import Gathered
 from auditor.scenario.read import read_scenario
 from tests.programs import python
 
@@ -54,12 +48,9 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     found = []
     for workers in (1, 3):
         done = python(
-            *"-m auditor run shared.yaml --output".split(),
-            str(workers),
-            "--workers",
-            str(workers),
+            *"-m auditor run shared.yaml --output".split(), str(workers), "--workers", str(workers),
             check=True,
-        )
+        )  # fmt: skip
         assert "warning" not in done.stderr
         judged = json.loads(Path(str(workers), "shared/results.json").read_text())["expectations"]
         assert (f"of {steps} done" in done.stderr) == (changed is not LONG or workers > 1)
@@ -123,35 +114,6 @@ KINDS = {
     "400 copies": (20_000, 2, 400, "singles, prefixes, all", "llse"),
     "gains of trees": (50_000, 2, 5, "subsets", "llse", "perfect", "no-collusion-gain"),
 }
-
-
-SEVERAL = """
-data: {source: cps, columns: [age, salary], rows: 300, bin: {salary: {quantile: 4}}}
-schemes:
-  - {name: corner-wave, levels: [0.3, 0.6]}
-  - {name: uniform-multilevel, levels: [0.5, 0.3]}
-knowledge: [perfect, {estimated: {rows: 100}}]
-coalitions: [subsets]
-attacks: [llse, posterior, map-estimate]
-measures: [within]
-expect: [no-collusion-gain: {scheme: corner-wave}]
-"""
-
-
-def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
-    (tmp_path / "audit.yaml").write_text(SEVERAL)
-    gc.collect()
-    gc.disable()
-    others = held()
-    try:
-        auditor.run(tmp_path / "audit.yaml")
-        assert {id(each) for each in held()} <= {id(each) for each in others}
-    finally:
-        gc.enable()
-
-
-def held():
-    return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
 @pytest.mark.slow

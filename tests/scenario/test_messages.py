@@ -95,26 +95,15 @@ estimated ~ knowledge[0].estimated.rows is required: number of released rows
 """
 
 
-def test_a_wrong_section():
-    for fields, message in rows(SECTIONS):
-        assert message in the_problem(scalar(f"{{{fields}}}"))
-
-
-def test_wrong_levels():
-    for levels, message in rows(LEVELS):
-        assert message in the_problem(
-            {"schemes": [{"name": "corner-wave", "levels": scalar(levels)}]}
-        )
-
-
-def test_wrong_coalitions():
-    for entry, message in rows(COALITIONS):
-        assert message in the_problem({"coalitions": ["all", scalar(entry)]})
-
-
-def test_wrong_knowledge():
-    for entry, message in rows(KNOWLEDGE):
-        assert message in the_problem({"knowledge": [scalar(entry)]})
+@pytest.mark.parametrize(("table", "of"), [
+    (SECTIONS, lambda fields: scalar(f"{{{fields}}}")),
+    (LEVELS, lambda levels: {"schemes": [{"name": "corner-wave", "levels": scalar(levels)}]}),
+    (COALITIONS, lambda entry: {"coalitions": ["all", scalar(entry)]}),
+    (KNOWLEDGE, lambda entry: {"knowledge": [scalar(entry)]}),
+], ids=["sections", "levels", "coalitions", "knowledge"])  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(table, of):
+    for wrong, message in rows(table):
+        assert message in the_problem(of(wrong))
 
 
 def test_a_sweep_has_at_most_ten_thousand_points():

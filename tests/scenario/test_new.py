@@ -122,10 +122,8 @@ def test_any_name_is_written_so_that_it_is_read_back():
         from auditor.scenario.yaml_document import load
 
         assert load(f"a: [{text(name)}]\nb: {text(name)}\n{text(name)}: 1\n").value == {
-            "a": [name],
-            "b": name,
-            name: 1,
-        }
+            "a": [name], "b": name, name: 1,
+        }  # fmt: skip
         assert text(name).isprintable()
 
 

@@ -30,28 +30,19 @@ def test_any_text_is_a_path_or_an_error(text):
 
 def test_format():
     for path, text in [
-        ((), ""),
-        (("attacks", 1, "components"), "attacks[1].components"),
-        (("a", "x.y"), 'a["x.y"]'),
-        (("a", 'say "x"'), r'a["say \"x\""]'),
-        ((0, 1), "[0][1]"),
+        ((), ""), (("attacks", 1, "components"), "attacks[1].components"),
+        (("a", "x.y"), 'a["x.y"]'), (("a", 'say "x"'), r'a["say \"x\""]'), ((0, 1), "[0][1]"),
         (("a", "\x1b[31m"), r'a["\u001b[31m"]'),
-    ]:
+    ]:  # fmt: skip
         assert format_path(path) == text
         assert parse_path(text) == path
 
 
 def test_a_bad_path_says_where_and_what_was_expected():
     for text, character in [
-        (".a", 1),
-        ("a..b", 2),
-        ("a[]", 2),
-        ("a]", 2),
-        ("a.[0]", 2),
-        ('a["x]', 2),
-        ("a['x]", 2),
+        (".a", 1), ("a..b", 2), ("a[]", 2), ("a]", 2), ("a.[0]", 2), ('a["x]', 2), ("a['x]", 2),
         (" ", 1),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(
             AuditorError, match=f"is not a path: at character {character} expected a key, .key"
         ) as caught:
@@ -68,25 +59,17 @@ def test_a_hostile_path_is_refused_fast_and_briefly():
 
 def scenario():
     return {
-        "seed": 1,
-        "data": {"source": "census-like", "rows": 100},
-        "empty": None,
-        "schemes": [
-            "corner-wave",
-            {"name": "uniform", "levels": [0.5]},
-            {"name": "uniform", "id": "second"},
-        ],
+        "seed": 1, "data": {"source": "census-like", "rows": 100}, "empty": None,
+        "schemes": ["corner-wave", {"name": "uniform", "levels": [0.5]}, {"name": "uniform", "id": "second"}],
         "attacks": ["llse", "llse"],
-    }
+    }  # fmt: skip
 
 
 def test_set_at():
     for path, expected in [
-        ("seed", {"seed": 9}),
-        ("data.rows", {"data": {"source": "census-like", "rows": 9}}),
-        ("sweep.a.b", {"sweep": {"a": {"b": 9}}}),
-        ("empty.a", {"empty": {"a": 9}}),
-    ]:
+        ("seed", {"seed": 9}), ("data.rows", {"data": {"source": "census-like", "rows": 9}}),
+        ("sweep.a.b", {"sweep": {"a": {"b": 9}}}), ("empty.a", {"empty": {"a": 9}}),
+    ]:  # fmt: skip
         before = scenario()
         assert set_at(before, parse_path(path), 9) == {**scenario(), **expected}
         assert before == scenario()

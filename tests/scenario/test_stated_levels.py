@@ -19,11 +19,9 @@ DATA = {
 
 def asked(scheme, levels, data=DATA, **parameters):
     return {
-        "data": data,
-        "schemes": [{"name": scheme, "levels": levels, **parameters}],
-        "attacks": ["llse"],
-        "coalitions": ["singles"],
-    }
+        "data": data, "schemes": [{"name": scheme, "levels": levels, **parameters}],
+        "attacks": ["llse"], "coalitions": ["singles"],
+    }  # fmt: skip
 
 
 def levels(document):
@@ -70,33 +68,15 @@ def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_the
 
 def test_what_cannot_be_had_is_told():
     for document, told in [
-        (
-            asked("corner-wave", {"epsilon": [1]}),
-            "no noise of this law keeps any: epsilon is infinite: the ratio of chances has no bound",
-        ),
-        (
-            asked("laplace", {"epsilon": [1]}, {**DATA, "bounds": None}),
-            "there are no bounds; say under `data:`",
-        ),
+        (asked("corner-wave", {"epsilon": [1]}), "no noise of this law keeps any: epsilon is infinite: the ratio of chances has no bound"),
+        (asked("laplace", {"epsilon": [1]}, {**DATA, "bounds": None}), "there are no bounds; say under `data:`"),
         (asked("laplace", {"epsilon": [0]}), "epsilon[0] must be greater than 0"),
-        (
-            asked("laplace", {"epsilon": [1], "scale": [1]}),
-            "must be a list of levels, or a mapping with one of",
-        ),
-        (
-            asked("laplace", {"epsilon": [1e-300]}),
-            "no noise that can be computed with keeps epsilon 1e-300",
-        ),
-        (
-            asked("laplace", {"epsilon": [1]}, noise="data"),
-            "noise must be left out where levels are by epsilon",
-        ),
-        (
-            asked("skellam", {"gaussian-dp": [200]}, unit=1),
-            "no noise that can be computed with keeps gaussian_dp 200",
-        ),
+        (asked("laplace", {"epsilon": [1], "scale": [1]}), "must be a list of levels, or a mapping with one of"),
+        (asked("laplace", {"epsilon": [1e-300]}), "no noise that can be computed with keeps epsilon 1e-300"),
+        (asked("laplace", {"epsilon": [1]}, noise="data"), "noise must be left out where levels are by epsilon"),
+        (asked("skellam", {"gaussian-dp": [200]}, unit=1), "no noise that can be computed with keeps gaussian_dp 200"),
         (asked("rotation-noise", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
-    ]:
+    ]:  # fmt: skip
         assert told in the_problem(document)
 
 

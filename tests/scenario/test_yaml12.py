@@ -182,14 +182,10 @@ def test_sizes_and_versions_at_their_limits():
 # the parser takes no surrogate escapes, as which JSON writes other characters
 TEXT = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=20)
 json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXT,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5),
     max_leaves=30,
-)
+)  # fmt: skip
 
 
 def same(left, right):
@@ -223,17 +219,13 @@ empty:
 
 def test_positions():
     for path, value_at, key_at in [
-        ((), (2, 1), (2, 1)),
-        (("seed",), (2, 7), (2, 1)),
-        (("schemes", 0), (4, 5), (4, 5)),
+        ((), (2, 1), (2, 1)), (("seed",), (2, 7), (2, 1)), (("schemes", 0), (4, 5), (4, 5)),
         (("schemes", 0, "levels", "uniform", 1), (4, 49), (4, 49)),
         (("schemes", "größe", "levels"), (8, 13), (8, 5)),
-        (("schemes", "uniform", "levels", 1), (10, 9), (10, 9)),
-        (("attacks",), (12, 1), (11, 1)),
-        (("sweep.it", "data.rows", 0), (15, 28), (15, 28)),
-        (("schemes", 7), (4, 3), (4, 3)),
+        (("schemes", "uniform", "levels", 1), (10, 9), (10, 9)), (("attacks",), (12, 1), (11, 1)),
+        (("sweep.it", "data.rows", 0), (15, 28), (15, 28)), (("schemes", 7), (4, 3), (4, 3)),
         (("schemes", 0, "count"), (4, 5), (4, 5)),
-    ]:
+    ]:  # fmt: skip
         document = load(SCENARIO, "x.yaml")
         assert document.position(path) == value_at
         assert document.position(path, key=True) == key_at
@@ -242,13 +234,8 @@ def test_positions():
 def test_all_problems_at_once():
     found = problems("a: 1\na: 2\nb: {c: 1, c: 2}\n1: x\nd: !foo y\n<<: {a: 1}\nf: 1e999", "s.yaml")
     assert [(p.path, p.line, p.column) for p in found] == [
-        ("a", 2, 1),
-        ("b.c", 3, 11),
-        ("", 4, 1),
-        ("d", 5, 4),
-        ("", 6, 1),
-        ("f", 7, 4),
-    ]
+        ("a", 2, 1), ("b.c", 3, 11), ("", 4, 1), ("d", 5, 4), ("", 6, 1), ("f", 7, 4),
+    ]  # fmt: skip
     assert str(found[0]) == "s.yaml:2:1: a is given twice; first at line 1, column 1"
 
 
@@ -271,26 +258,14 @@ def test_any_text_gives_a_value_or_a_problem_with_a_place(text):
     assert all(problem.line >= 1 and problem.column >= 1 for problem in found)
 
 
-def test_load_file(tmp_path):
-    path = tmp_path / "größe.yaml"
-    path.write_bytes(b"\xef\xbb\xbf" + "a: é".encode())
-    document = load_file(path)
-    assert document.value == {"a": "é"}
-    assert document.file == str(path)
-    assert document == load_file(str(path))
-
-
 def test_problems_of_a_file_carry_its_name(tmp_path):
     for content, part, line, column in [
         (b"a: 1\nb: \xe9", "is not UTF-8: byte 0xE9", 2, 4),
         ("é: 1\r\nb: ".encode() + b"\xff", "is not UTF-8: byte 0xFF", 2, 4),
-        (b"\xef\xbb\xbfa: \xe9", "is not UTF-8", 1, 4),
-        ("a: 1".encode("utf-16"), "UTF-16", 1, 1),
-        (b"a: 1\nb: \0", "U+0000", 2, 4),
-        (b"", "is empty", 1, 1),
-        (b"a: 1\na: 2", "twice", 2, 1),
+        (b"\xef\xbb\xbfa: \xe9", "is not UTF-8", 1, 4), ("a: 1".encode("utf-16"), "UTF-16", 1, 1),
+        (b"a: 1\nb: \0", "U+0000", 2, 4), (b"", "is empty", 1, 1), (b"a: 1\na: 2", "twice", 2, 1),
         (b"x" * (MAX_BYTES + 100), "larger than", 1, 1),
-    ]:
+    ]:  # fmt: skip
         path = tmp_path / "x.yaml"
         path.write_bytes(content)
         with pytest.raises(ScenarioError) as caught:

@@ -35,13 +35,9 @@ def F(c):
     return f(U(9) * c) + U(9) * rotl(c)
 
 
+@np.errstate(over="ignore")  # arithmetic is modulo 2⁶⁴
 def state_of(uniforms, counter=COUNTER):
     """States ``(a, b, c, k)`` before the third of six or more draws."""
-    with np.errstate(over="ignore"):  # arithmetic is modulo 2⁶⁴
-        return _states(uniforms, counter)
-
-
-def _states(uniforms, counter):
     o = [int(u * 2**53) << HIDDEN for u in uniforms]
     slack = 10 << HIDDEN  # largest effect of the hidden bits of o_{i+2} and 9·o_i on F
     low = [
@@ -92,9 +88,7 @@ def generator(state):
     """numpy's generator in a given state."""
     bits = np.random.SFC64()
     bits.state = {
-        "bit_generator": "SFC64",
-        "state": {"state": np.array(state, dtype=U)},
-        "has_uint32": 0,
+        "bit_generator": "SFC64", "state": {"state": np.array(state, dtype=U)}, "has_uint32": 0,
         "uinteger": 0,
-    }
+    }  # fmt: skip
     return np.random.Generator(bits)

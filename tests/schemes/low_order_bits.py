@@ -1,9 +1,8 @@
 """Originals that the last digits of a copy rule out.
 
-A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double. For a candidate
-``x'`` every g near ``(y − x')/σ`` is tried: if none gives y, to the last digit, the record is not
-``x'``. Nothing is assumed of the doubles g that a sampler can return; who knows which these are
-rules out more."""
+A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double. A candidate ``x'`` is
+impossible if no g near ``(y − x')/σ`` gives y exactly. All doubles g are allowed; a known sampler
+rules out more candidates."""
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def possible(y, candidate, sigma, released):
 
 
 def determined(y, candidates, sigma, released):
-    """The only candidate left of each record, or NaN, shape (n,)."""
+    """Only possible candidate of each record, or NaN, shape (n,)."""
     left = np.array([possible(y, candidate, sigma, released) for candidate in candidates])
     only = np.asarray(candidates)[left.argmax(axis=0)]
     return np.where(left.sum(axis=0) == 1, only, np.nan)

@@ -121,11 +121,9 @@ def conditional_exactly(given_levels, s):
 
 
 rational_arrivals = st.lists(
-    st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000),
-    min_size=1,
-    max_size=7,
-    unique=True,
-)
+    st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000), min_size=1,
+    max_size=7, unique=True,
+)  # fmt: skip
 
 
 @given(arrivals=rational_arrivals)
@@ -184,11 +182,9 @@ def test_errata_14_near_equal_levels_do_not_break_the_bridge():
 
 
 ADDITIVE = [
-    Correlated(),
-    Independent(),
-    LinearlyDependent(),
+    Correlated(), Independent(), LinearlyDependent(),
     *(CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -49,29 +49,19 @@ def of(law, copies, spans=SPANS):
 def product_law(distribution, levels, variances, *, one_process=False):
     Sigma = corner_wave(levels) if one_process else np.diag(levels)
     return KroneckerNoise(
-        Sigma,
-        np.diag(variances),
-        distribution=distribution,
-        one_process=one_process,
+        Sigma, np.diag(variances), distribution=distribution, one_process=one_process,
         units=np.ones(len(variances)),
-    )
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize(("mu", "epsilon", "delta"), ACCOUNTANT["gaussian_delta"])
-def test_gaussian_delta_is_the_accountants(mu, epsilon, delta):
-    assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
-
-
-@pytest.mark.parametrize(("mu", "delta", "epsilon"), ACCOUNTANT["gaussian_epsilon"])
-def test_gaussian_epsilon_is_the_accountants(mu, delta, epsilon):
-    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("b", "epsilon", "delta"), [row for row in ACCOUNTANT["laplace_delta"] if row[2] > 0]
-)
-def test_laplace_epsilon_is_the_accountants(b, epsilon, delta):
-    assert laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
+def test_delta_and_epsilon_are_the_accountants():
+    for mu, epsilon, delta in ACCOUNTANT["gaussian_delta"]:
+        assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
+    for mu, delta, epsilon in ACCOUNTANT["gaussian_epsilon"]:
+        assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+    for b, epsilon, delta in ACCOUNTANT["laplace_delta"]:
+        if delta > 0:
+            assert laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
 
 
 @pytest.mark.parametrize(("rate", "epsilon", "delta"), ACCOUNTANT["geometric_delta"])

@@ -64,7 +64,7 @@ def promised(frame, quasi, sensitive, ground="ordered"):
 def test_the_inpatient_tables():
     quasi = ["zip", "age"]
     k, distinct, _, alpha, _ = promised(HOSPITAL_4_ANONYMOUS, quasi, "condition")
-    assert (k, distinct, alpha) == (4, 1, 1)  # everybody in his thirties has cancer
+    assert (k, distinct, alpha) == (4, 1, 1)  # all records with ages 30 to 39 have cancer
     k, distinct, entropy, alpha, _ = promised(HOSPITAL_3_DIVERSE, quasi, "condition")
     assert (k, distinct, alpha) == (4, 3, 0.5)
     assert entropy == pytest.approx(2**1.5)  # shares ¼, ¼, ½
@@ -118,13 +118,9 @@ def test_earth_mover_against_its_definition_as_a_transport_problem():
 
 
 @given(
-    st.integers(2, 60),
-    st.integers(1, 3),
-    st.integers(1, 8),
-    st.integers(1, 3),
-    st.floats(0.3, 1),
+    st.integers(2, 60), st.integers(1, 3), st.integers(1, 8), st.integers(1, 3), st.floats(0.3, 1),
     st.integers(0, 2**32 - 1),
-)
+)  # fmt: skip
 def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, seed):
     rng = np.random.default_rng(seed)
     Q, codes = (
@@ -209,10 +205,8 @@ def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
     }
     halves = {name: value for (scheme, _, name), value in found.items() if scheme == "halves"}
     assert (halves["anonymity_k"], halves["anonymity_distinct"], halves["anonymity_alpha"]) == (
-        4,
-        2,
-        0.5,
-    )
+        4, 2, 0.5,
+    )  # fmt: skip
     assert halves["anonymity_entropy"] == pytest.approx(2)  # two and two
     # Table: 3/8, 3/8, 2/8. {1, 2, 1, 2} is off by 1/8, 1/8, −2/8: moved one rank and two, over 2;
     # {3, 3, 1, 2} by as much the other way.

@@ -13,6 +13,7 @@ from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import promises
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdict
+from tests.audited import cells
 
 NAME = "k-anonymity-multilevel"
 
@@ -23,12 +24,9 @@ def people(n, seed, values=8):
 
 
 @given(
-    st.integers(1, 40),
-    st.integers(1, 6),
-    st.integers(1, 4),
-    st.sampled_from(["equal", "ordered", "tree"]),
-    st.integers(0, 2**32 - 1),
-)
+    st.integers(1, 40), st.integers(1, 6), st.integers(1, 4),
+    st.sampled_from(["equal", "ordered", "tree"]), st.integers(0, 2**32 - 1),
+)  # fmt: skip
 def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, values, ground, seed):
     rng = np.random.default_rng(seed)
     finer, sensitive = rng.integers(0, classes, n), rng.integers(0, values, n).astype(float)
@@ -76,11 +74,7 @@ def judged():
         }  # fmt: skip
         result = run_scenario(read_scenario(document))
         (found,) = result.expectations
-        k = {
-            record.coalition: record.value
-            for record in result.measurements
-            if record.metric == "anonymity_k"
-        }
+        k = {record.coalition: record.value for record in cells(result, metric="anonymity_k")}
         return found, k, result.model_copy(update={"expectations": []})
 
     return run
@@ -91,10 +85,8 @@ def test_theorem_4_holds_by_law_for_nested_copies(judged, use):
     found, k, result = judged(**use)
     assert found.status == "holds", found.why
     assert verdict(Reading(result), "it").finding == "no-gain"
-    assert (
-        "by classes and ranges, for every attack that reads these: one copy says all there is in each of 4 coalitions"
-        in found.why
-    )
+    said = "by classes and ranges, for every attack that reads these: one copy says all there is in each of 4 coalitions"
+    assert said in found.why
     levels = use.get("levels", (2, 4, 8))
     for coalition, value in k.items():
         assert (
@@ -116,10 +108,8 @@ def test_theorem_4_fails_for_copies_made_apart(judged):
     ]
     told = verdict(Reading(result.model_copy(update={"measurements": records})), "it")
     assert told.finding == "gain"
-    assert (
-        told.sentence
-        == "Pooling copies 1 and 2 leaves some record alone, where each of these copies has 2 or more in every class."
-    )
+    said = "Pooling copies 1 and 2 leaves some record alone, where each of these copies has 2 or more in every class."
+    assert told.sentence == said
 
 
 def test_parameters_and_tables_that_cannot_be_are_refused():

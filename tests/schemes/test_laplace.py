@@ -121,25 +121,6 @@ def test_any_order_of_release_gives_the_same_joint_law(levels):
     assert min(value for _, value in p) > FALSE_ALARM / len(p)
 
 
-@pytest.mark.slow
-def test_a_million_draws_of_increments_and_of_bridges_follow_the_law():
-    n, low, middle, high = 1_000_000, 0.5, 1.0, 4.0
-    rng = np.random.default_rng(3)
-    first = laplace_increment(rng, 0.0, low, n)
-    D = laplace_increment(rng, low, high, n)
-    U = LAPLACE.between(rng, D, low, middle, high)
-    V = np.where(U == D, 0.0, D - U)
-    p = [stats.kstest(z[z != 0], stats.laplace(0, np.sqrt(v / 2)).cdf).pvalue
-         for z, v in ((first, 0.5), (first + U, 1.0), (first + D, 4.0), (U, 1.0), (V, 4.0))]  # fmt: skip
-    # At rest or not, and the sign of what moves: the two increments are independent.
-    kinds = np.bincount((3 * np.sign(U) + np.sign(V) + 4).astype(int).ravel(), minlength=9)
-    moves = [np.array([(1 - r) / 2, r, (1 - r) / 2]) for r in (0.5, 0.25)]
-    p.append(stats.chisquare(kinds, n * np.outer(*moves).ravel()).pvalue)
-    both = (U != 0) & (V != 0)
-    p.append(stats.pearsonr(np.abs(U[both]), np.abs(V[both])).pvalue)
-    assert min(p) > FALSE_ALARM / len(p)
-
-
 def test_released_copies_lie_on_a_grid_and_share_as_many_cells_as_the_law_says():
     X = np.random.default_rng(5).normal(size=(4000, 1))
     release = auditor.perturb(X, "laplace-multilevel", [1.0, 0.25]).extend([0.5])

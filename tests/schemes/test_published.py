@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor.base import AuditorError
+from tests.audited import cells
 
 
 @pytest.fixture
@@ -27,11 +28,7 @@ def measured(folder, *copies, **fields):
     result = auditor.run({
         "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr"], "coalitions": ["subsets"],
     })  # fmt: skip
-    return {
-        (r.coalition, r.attribute): r
-        for r in result.measurements
-        if (r.metric, r.attack) == ("distortion", "ndr")
-    }
+    return {(r.coalition, r.attribute): r for r in cells(result, metric="distortion", attack="ndr")}
 
 
 def test_columns_are_found_by_name(folder):
@@ -135,10 +132,8 @@ def test_audited_are_the_records_that_are_complete_in_every_copy(copies, key):
     assert measured == pytest.approx(expected, rel=1e-9)
     assert f"audited are {complete.sum()} of 300 records" in notes(found)
     count = int(gaps[0]["a"].isna().sum())
-    assert (
-        f"'g1.csv': {count} of its cells are missing ({count / (3 * ROWS):.1%}), in {count} records, most in column 'a'"
-        in notes(found)
-    )
+    said = f"'g1.csv': {count} of its cells are missing ({count / (3 * ROWS):.1%}), in {count} records, most in column 'a'"
+    assert said in notes(found)
 
 
 @QUIETLY

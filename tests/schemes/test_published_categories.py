@@ -8,6 +8,7 @@ import pytest
 
 import auditor
 from auditor.base import AuditorWarning
+from tests.audited import cells
 
 LABELS = list("abcd")
 PRAM = np.array(
@@ -73,15 +74,7 @@ def large(tmp_path):
 
 
 def figures(result, metric, **where):
-    found = {}
-    for record in result.measurements:
-        if (
-            record.metric == metric
-            and record.attribute == "*"
-            and all(getattr(record, key) == value for key, value in where.items())
-        ):
-            found[record.coalition] = record
-    return found
+    return {one.coalition: one for one in cells(result, metric=metric, attribute="*", **where)}
 
 
 def verdicts(result):

@@ -114,9 +114,3 @@ def test_a_key_that_is_none_is_refused_without_being_shown(folder, name, change,
     with pytest.raises(AuditorError, match=message) as caught:
         auditor.run(scenario("y.csv", key="id"))
     assert SECRET not in str(caught.value)
-
-
-def cells(values):
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found

@@ -70,12 +70,9 @@ def test_no_seed_reaches_the_generator_of_audits_when_none_is_given(monkeypatch)
     monkeypatch.setattr(np.random, "SFC64", refuse)
     X, labels = staff()[:70], pd.Series(list("abcab") * 20)
     for scheme, levels in (
-        ("corner-wave", [0.5, 0.2]),
-        ("independent", [1.0]),
-        ("rotation-noise", [0.5]),
-        ("rotation", [0]),
-        ("linearly-dependent", [1, 2]),
-    ):
+        ("corner-wave", [0.5, 0.2]), ("independent", [1.0]), ("rotation-noise", [0.5]),
+        ("rotation", [0]), ("linearly-dependent", [1, 2]),
+    ):  # fmt: skip
         auditor.perturb(X, scheme, levels).extend(levels)
     auditor.perturb(X, "random-projection", [0], dimensions=3)
     auditor.perturb(X, "random-projection", [0], dimensions=3, matrix="dct")

@@ -79,21 +79,14 @@ def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(range(7, 7 + count)))
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
-        {
-            "hiv": BINARY[:, 0],
-            "income": np.exp(10 + BINARY[:, 0] + rng.standard_normal(len(BINARY))),
-        }
-    )
+        {"hiv": BINARY[:, 0], "income": np.exp(10 + BINARY[:, 0] + rng.standard_normal(len(BINARY)))},
+    )  # fmt: skip
     frame.to_parquet(tmp_path / "table.parquet")
     levels = [1.0, 0.25, 0.5]
     *files, _ = write_copies(
-        str(tmp_path / "table.parquet"),
-        "corner-wave",
-        levels,
-        None,
-        tmp_path / "out",
+        str(tmp_path / "table.parquet"), "corner-wave", levels, None, tmp_path / "out",
         precision=precision,
-    )
+    )  # fmt: skip
     result = auditor.run({
         "schema": 1, "title": "a release", "seed": 1, "data": {"source": str(tmp_path / "table.parquet")},
         "schemes": [{"name": "published", "levels": levels, "copies": [str(path) for path in files], "law": {"scheme": "corner-wave"}}],

@@ -21,6 +21,7 @@ from auditor.schemes.replacement.law import (
     transition_matrix,
     transitions,
 )
+from tests.audited import cells
 
 P = np.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.0, 0.25, 0.75]])
 Q = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
@@ -86,8 +87,7 @@ def test_a_plain_inversion_and_the_pooled_gain_are_measured_as_theory_says():
     assert {m.status for m in result.measurements} == {"ok"}
     found = {
         m.knowledge: m.value
-        for m in result.measurements
-        if m.metric == "normalized_error" and m.coalition == (1, 2) and m.attribute == "*"
+        for m in cells(result, metric="normalized_error", coalition=(1, 2), attribute="*")
     }
     assert found["perfect"] <= min(found.values()) + 0.03
 
@@ -149,12 +149,8 @@ def original_of(scheme):
 
 @pytest.mark.parametrize(
     "scheme",
-    [
-        name
-        for name, cls in SCHEMES.items()
-        if cls.makes_copies and cls.level_of_original is not None
-    ],
-)
+    [name for name, cls in SCHEMES.items() if cls.makes_copies and cls.level_of_original is not None],
+)  # fmt: skip
 def test_a_copy_at_the_level_of_the_original_is_the_original(scheme):
     original = original_of(scheme)
     (copy,) = auditor.perturb(

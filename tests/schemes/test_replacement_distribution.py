@@ -31,11 +31,8 @@ MAKERS = [
 def naive(retention, pi):
     """Every entry by the words of the definition: kept, or replaced."""
     return np.array(
-        [
-            [retention * (x == y) + (1 - retention) * pi[y] for y in range(len(pi))]
-            for x in range(len(pi))
-        ]
-    )
+        [[retention * (x == y) + (1 - retention) * pi[y] for y in range(len(pi))] for x in range(len(pi))],
+    )  # fmt: skip
 
 
 def law_of(levels, pi, multilevel=True):

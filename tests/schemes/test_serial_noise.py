@@ -6,7 +6,6 @@ from scipy.linalg import toeplitz
 
 import auditor
 from auditor.base import ScenarioError
-from auditor.data.sources.series import autoregression
 from auditor.numerics import blocks
 from auditor.numerics.linear_algebra import Autoregression
 from auditor.schemes.base.guarantees import Guarantees
@@ -28,13 +27,6 @@ def short_blocks(monkeypatch):
     assert blocks.block_rows(N) == 64
 
 
-def series(rows, a=0.9, seed=0):
-    return autoregression(np.random.default_rng(seed).normal(size=(rows, 2)), a) @ [
-        [1.0, 0.5],
-        [0.0, 2.0],
-    ]
-
-
 def holds_its_law(release, rows):
     Z = np.array([copy[rows] - release.original[rows] for copy in release.copies])
     found = np.einsum("ain,bjn->aibj", Z, Z) / N
@@ -48,14 +40,9 @@ def holds_its_law(release, rows):
 @pytest.mark.parametrize("algorithm", ["bridge", "parallel"])
 def test_it_has_its_law_within_blocks_across_them_and_over_levels(algorithm, short_blocks):
     release = auditor.perturb(
-        WIDE,
-        "corner-wave",
-        LEVELS[:2],
-        seed=1,
-        serial=list(LAW),
-        noise={"variance": 1.0},
+        WIDE, "corner-wave", LEVELS[:2], seed=1, serial=list(LAW), noise={"variance": 1.0},
         algorithm=algorithm,
-    )
+    )  # fmt: skip
     release = release.extend(LEVELS[2:], seed=2)
     holds_its_law(release, np.r_[0:3, 30, 58:70, 120:130, 167:170])
 

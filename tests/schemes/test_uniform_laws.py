@@ -143,11 +143,9 @@ def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a
             np.testing.assert_allclose(drawn, chain / chain.sum(), rtol=0, atol=1e-12)
         # the last copy has only one neighbour
         np.testing.assert_allclose(
-            transition_matrix(coins(high, level, None, size)[0].left, size),
-            left,
-            rtol=0,
+            transition_matrix(coins(high, level, None, size)[0].left, size), left, rtol=0,
             atol=1e-15,
-        )
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("pi", [None, (0.7, 0.25, 0.05), (0.6, 0.0, 0.4)])

@@ -378,12 +378,9 @@ class PairedCoins(FreshCopies):
 
 def test_categories_that_share_coins_are_caught():
     caught(
-        check_scheme,
-        PairsShare,
-        "follows its law",
-        "the coin of copy",
+        check_scheme, PairsShare, "follows its law", "the coin of copy",
         "its own value 1 row earlier",
-    )
+    )  # fmt: skip
 
 
 class Normals(Source):

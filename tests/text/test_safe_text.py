@@ -19,19 +19,6 @@ def test_every_character_is_cleaned_as_by_its_category():
     assert [c for c in EVERY if clean(c) != each_character(c)] == []
 
 
-def test_texts_are_cleaned_as_character_by_character():
-    for text in [
-        "",
-        "age",
-        "Ärger – 3×10⁻¹⁶",
-        "a\tb\nc",
-        "a\u200db",
-        "a\u00a0b",
-        "a\u202eb\x1b[1m",
-    ]:
-        assert clean(text) == each_character(text)
-
-
 def test_a_document_with_any_steering_character_is_looked_through():
     assert [
         c

@@ -1,20 +1,19 @@
 """Additive schemes: copies drawn step by step from earlier copies.
 
-``Y_i = X + Z_i``, on a public grid, which hides the originals' last digits.
+``Y_i = X + Z_i``, on a public grid.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``σ_j`` | smallest deviation of the noise in attribute j, over copies above level 0 | (N,) |
-| ``g_j`` | a power of two: every released value of attribute j is a whole multiple of it | (N,) |
-| ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u under ``serial`` | (n, n) |
-| ``K_Z`` | ``R ⊗ Sigma ⊗ K_0``: the noise of all records, copies and attributes | (nMN, nMN) |
+| ``σ_j`` | smallest noise deviation in attribute j, above level 0 | (N,) |
+| ``g_j`` | power of two that divides every released value of attribute j | (N,) |
+| ``R`` | ``r_{|t−u|}``, correlation between records under ``serial`` | (n, n) |
+| ``K_Z`` | ``R ⊗ Sigma ⊗ K_0`` | (nMN, nMN) |
 
-The possible last bits of a double ``x + z`` depend on ``x``; multiples of ``g`` far above them do
-not. Rounding adds ``g²/12`` to the noise variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
+The last bits of a double ``x + z`` depend on ``x``; multiples of ``g`` do not. Rounding adds
+``g²/12`` to the variance: a share of 8·10⁻¹⁴ with ``g ≤ 2⁻²⁰ σ``.
 
-Under ``serial`` every innovation has covariance R along the rows, so li2012, Theorem 4, holds with
-R ⊗ K_0 for K_0. The last p rows of every block have a stream of their own, on which the block is
-conditioned and from which the next one starts.
+Under ``serial`` li2012, Theorem 4, holds with R ⊗ K_0 for K_0. A block's last p rows have a stream
+of their own, on which the block is conditioned.
 """
 
 from __future__ import annotations
@@ -58,12 +57,12 @@ class Step:
 
     Attributes
     ----------
-    copy : int
+    copy
         Number of the copy drawn.
     parents : tuple of (int, float)
-        Copies drawn before (0 is the original) and their weights, which sum to 1.
+        Earlier copies (0: the original) and weights, sum 1.
     fresh : tuple of (int, float)
-        Innovation streams, named by copy number, and their standard deviations.
+        Innovation streams, by copy number, and their deviations.
     """
 
     copy: int
@@ -74,7 +73,7 @@ class Step:
 def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     """Refuse a plan that omits a new copy or uses an unavailable input.
 
-    Innovations of earlier requests are not kept. ``ValueError`` names the step.
+    ``ValueError`` names the step.
     """
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
         raise ValueError("`plan` must draw every new copy once")
@@ -102,10 +101,10 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
 def implied_level_covariance(
     steps: Sequence[Step], copies: int, before: Array | None = None
 ) -> Array:
-    """Return the exact ``Sigma`` of a plan, shape (M, M).
+    """Exact ``Sigma`` of a plan, shape (M, M).
 
-    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales: ``Sigma = C Cᵀ`` of
-    ``Z = C g``. ``before`` is ``Sigma`` of the m existing copies, shape (m, m).
+    ``Z = A Z + B g`` with weights A and scales B: ``Sigma = C Cᵀ`` of ``Z = C g``. ``before``, (m,
+    m), is ``Sigma`` of existing copies.
     """
     C = np.zeros((copies + 1, copies + 1))
     if before is not None:
@@ -119,13 +118,13 @@ def implied_level_covariance(
 
 
 def min_covariance(levels: Sequence[float]) -> Array:
-    """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
+    """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
     s = np.asarray(levels, dtype=np.float64)
     return np.minimum(s[:, None], s[None, :])
 
 
 def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
-    """Return the bridge's steps from the lowest new level up."""
+    """Bridge's steps from the lowest new level up."""
     return bridge_plan(
         levels,
         existing,
@@ -136,9 +135,9 @@ def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 def bridge_plan(
     levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()
 ) -> list[Step]:
-    """Return one step per copy, from its two neighbouring levels only.
+    """One step per copy, from its two neighbouring levels only.
 
-    In order of release, or in ``order``. The Brownian bridge, equal to li2012 (17)–(18).
+    The Brownian bridge, equal to li2012 (17)–(18).
     """
     new = order or range(existing + 1, len(levels) + 1)
     # six times as fast as np.asarray
@@ -184,7 +183,7 @@ def _bridge_step(
 
 
 FORGOTTEN = 1e-6
-"""Correlation over a whole block that counts as zero."""
+"""Correlation over a block that counts as zero."""
 
 
 def _stationary(
@@ -204,7 +203,7 @@ SERIAL = "dependence of noise between consecutive records: none, like the data's
 def serial_law(
     serial: Literal["none", "data"] | list[float], table: TableMoments
 ) -> Autoregression | None:
-    """Return the autoregression of the noise, or None if independent.
+    """Autoregression of the noise, or None if independent.
 
     ``AuditorError`` if its memory is longer than a block of records.
     """
@@ -251,13 +250,12 @@ class SerialRows:
 
 
 def whitened(law: Autoregression, x: Array, copies: Sequence[Array]) -> list[Array]:
-    """Return copies with innovations ``Sigma ⊗ K_0`` in place of serial noise."""
+    """Copies with innovations ``Sigma ⊗ K_0`` in place of serial noise."""
     return [x + law.innovations(copy - x) for copy in copies]
 
 
 CHUNK_VALUES = 2**15
-"""Values (rows × attributes) per chunk: 256 KB per copy, so that a copy and a parent fit a core's
-cache.
+"""Values per chunk: a copy and a parent fit a core's cache.
 """
 
 
@@ -280,14 +278,14 @@ class AdditiveScheme(Scheme):
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma``, shape (M, M), of levels ``σ_i²``."""
+        """``Sigma``, shape (M, M), of levels ``σ_i²``."""
 
     @abstractmethod
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps that draw copies ``existing + 1 … M``, in order."""
+        """Steps that draw copies ``existing + 1 … M``, in order."""
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps for copies that are rounded to a grid when drawn."""
+        """Steps for copies that are rounded to a grid when drawn."""
         return self.plan(levels, existing)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
@@ -301,11 +299,11 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression, or None if independent."""
+        """Noise's autoregression, or None if independent."""
         return None
 
     def shape(self, table: TableMoments) -> Array:
-        """Return ``K_0``, the covariance of level-1 noise, shape (N, N)."""
+        """``K_0``, the covariance of level-1 noise, shape (N, N)."""
         noise = self.parameters.noise
         of_population = isinstance(noise, AlongTheData) and noise.of == "population"
         return noise_shape(
@@ -316,7 +314,7 @@ class AdditiveScheme(Scheme):
         )
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
-        """Return the correlation dissimilarity (huang2005, Definition 8.1)."""
+        """Correlation dissimilarity (huang2005, Definition 8.1)."""
         if table.covariance.shape[0] < 2:
             return {}
         return {
@@ -334,7 +332,7 @@ class AdditiveScheme(Scheme):
         )
 
     def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
-        """Return the plan, for a grid if the key has one, after ``check_plan``."""
+        """Plan, for a grid if the key has one, after ``check_plan``."""
         steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
         try:
             check_plan(steps, len(levels), existing)
@@ -373,7 +371,7 @@ class AdditiveSampler:
         serial: Autoregression | None = None,
     ) -> None:
         self.in_order = serial is None
-        """Whether every stream is read row by row, so that first rows do not need the others."""
+        """Whether every stream is read row by row."""
         self._serial = serial
         self._steps = steps
         self._uniform = distribution == "uniform"
@@ -431,7 +429,6 @@ class AdditiveSampler:
         return SerialRows.drawn(law, (rows, N), rng, joint(index), end)
 
     def _continued(self, x: Array) -> dict[int, Array]:
-        """Return, by copy, the mean of the step's noise given earlier records."""
         assert self._serial is not None
         (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
         if len(before) < p:
@@ -449,24 +446,19 @@ class AdditiveSampler:
 
 
 def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> Rng:
-    """Return the random stream of one copy's noise in one block of rows.
-
-    The level is in the name: alternative extensions never share an innovation.
-    """
+    """Random stream of one copy's noise in one block of rows."""
     return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block, *part)
 
 
 FINENESS = 2.0**-20
-"""Grid relative to the smallest noise, for numbers with enough bits."""
+"""Grid relative to the smallest noise."""
 COARSEST = 2.0**-8
 """Coarsest grid, for numbers with few bits: ``g²/12`` is a millionth of the variance."""
 DOUBLE_BITS, SINGLE_BITS = 51, 23
-"""Base-2 logarithm of the grid multiples that 64-bit and 32-bit numbers hold exactly, with one or
-two bits to spare.
+"""Bits of exact grid multiples in 64-bit and 32-bit numbers.
 """
 FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
-"""Deviations beyond which no draw lies, for Gaussian and bounded noise, and for exponential tails
-(``e^{−90}``).
+"""Deviations beyond which no draw lies: Gaussian or bounded, and exponential tails (``e^{−90}``).
 """
 
 
@@ -477,22 +469,22 @@ def grid_of(
     units: Array | None = None,
     farthest: float = FARTHEST,
 ) -> Array:
-    """Return the grid ``g`` of each attribute, shape (N,).
+    """Grid ``g`` of each attribute, shape (N,).
 
-    0 without noise; NaN where numbers of this many bits cannot hold noise and value.
+    0 without noise; NaN where these bits cannot hold noise and value.
 
     Parameters
     ----------
-    deviations : ndarray of shape (M, N)
+    deviations : (M, N)
         Of the noise.
-    largest : ndarray of shape (N,)
-        Largest absolute value of the originals.
-    bits : int
+    largest : (N,)
+        Of absolute originals.
+    bits
         ``DOUBLE_BITS`` or ``SINGLE_BITS``.
-    units : ndarray of shape (N,), optional
-        Units of noise on a lattice; they are then the grid.
-    farthest : float
-        Deviations that no draw exceeds.
+    units : (N,)
+        Lattice units, then the grid.
+    farthest
+        In deviations.
 
     Examples
     --------

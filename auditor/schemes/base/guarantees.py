@@ -2,17 +2,17 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j``; on a lattice d units | |
-| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, H stacked identities: covariance of the noise in the best combination | |
-| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv`` | |
-| ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``: distinguishing two records is as hard as ``N(0, 1)`` from ``N(μ, 1)`` | dong2022 |
-| ``ε`` | largest log-ratio of the probabilities of any output under two records | |
+| ``Δ`` | change of one record, ``|Δ_j| ≤ high_j − low_j``; d units on a lattice | |
+| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, H stacked identities: noise covariance of the best combination | |
+| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: ``vᵀQv`` is the squared length of corner v | |
+| ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``: telling records apart is as hard as ``N(0, 1)`` from ``N(μ, 1)`` | dong2022 |
+| ``ε`` | largest log-ratio of any output's probabilities under two records | |
 | ``(ε, δ)`` | ``P(E|x) ≤ e^ε P(E|x') + δ`` for every event E | dwork2006 |
 | ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1 | bun2016 |
 
-The length is convex, so its maximum is at a corner of the box. In one process only the least perturbed
-copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3). With ``serial:``,
-``K_Z`` is conditional on the noise of all other records.
+The length is convex: its maximum is at a corner. Of one process the least perturbed copy counts.
+Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3). With ``serial:``, ``K_Z`` is
+conditional on the noise of other records.
 
 *Not checked*: that ``K_Z`` is public and does not depend on the record, as with ``noise: bounds``.
 """
@@ -43,29 +43,27 @@ from auditor.schemes.base.noise_law import (
 )
 
 LARGEST = 1e12
-"""Largest ε searched for; larger values carry no information."""
+"""Largest ε searched for."""
 TAIL_STEPS = 40
-"""Lattice points summed beyond twelve deviations and the change, for Skellam noise; the rest is
-below 1e-30.
+"""Lattice points summed beyond twelve deviations and the change; the rest is below 1e-30.
 """
 MOST_SUMMED = 10**5
-"""Most Skellam probabilities summed; beyond, the μ bound is used, which is larger by a share of
-``1/(3v)``.
+"""Most Skellam probabilities summed; beyond, the μ bound is larger by a share of ``1/(3v)``.
 """
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root between ends of unequal signs, by Brent's method."""
+    """Root between ends of unequal signs, by Brent's method."""
     from scipy.optimize import brentq
 
     return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return the least δ at which μ-Gaussian privacy is (ε, δ).
+    """Least δ at which μ-Gaussian privacy is (ε, δ).
 
     ``Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)``: exact for Gaussian noise (balle2018, Theorem 8), else an
-    upper bound for every μ-Gaussian mechanism (dong2022, Corollary 2.13).
+    upper bound (dong2022, Corollary 2.13).
 
     Examples
     --------
@@ -82,7 +80,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least ε ≥ 0 at which μ-Gaussian privacy is (ε, δ), 0 < δ < 1."""
+    """Least ε ≥ 0 at which μ-Gaussian privacy is (ε, δ), 0 < δ < 1."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     # Φ(μ/2 − ε/μ) ≥ δ(ε), and Φ(−z) ≤ e^{−z²/2}: at z = √(2 ln 1/δ) the first is at most δ.
@@ -93,17 +91,15 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def shift_mu(noise: NoiseDensity, change: float) -> float:
-    """Return the least μ of Laplace, geometric or Skellam noise.
+    """Least μ of Laplace, geometric or Skellam noise.
 
-    Infinite above about 74. The test ``y ≥ t`` errs with probabilities ``1 − F(t)`` and
-    ``F(t − Δ)``, so ``μ = max_t z(t) − z(t − Δ)``. z is odd and flattens outwards (tails heavier than
-    Gaussian), so the maximum is at ``t = Δ/2``.
+    Infinite above about 74. ``y ≥ t`` errs with probabilities ``1 − F(t)`` and ``F(t − Δ)``: ``μ =
+    max_t z(t) − z(t − Δ)``. z is odd and flattens outwards, so ``t = Δ/2``.
 
     Parameters
     ----------
-    noise : NoiseDensity
-    change : float
-        Δ ≥ 0 in data units; on a lattice a whole number of its units.
+    change
+        Δ ≥ 0 in data units; whole on a lattice.
 
     Examples
     --------
@@ -118,25 +114,24 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
 
 
 def geometric_rho(pure: float, rate: float = 0.0) -> float:
-    """Return the least ρ of one value with geometric noise, ``q = e^{−rate}``.
+    """Least ρ of one value with geometric noise, ``q = e^{−rate}``.
 
-    ``pure`` is its ε; at rate 0 the noise is Laplace. ρ is the divergence of order 1,
-    ``ε − (1 − e^{−ε})·λ/sinh λ``, because ``D_α/α`` falls with α. ``E e^{(α − ½)L}`` under the
-    middle measure ``√(pq)`` has imaginary zeros only (Pólya 1918; Eneström and Kakeya on a lattice).
-    So ``log Π (1 + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from
-    ``u = ¼``.
+    ``pure`` is its ε; rate 0 is Laplace noise. ρ is the divergence of order 1, ``ε − (1 −
+    e^{−ε})·λ/sinh λ``, because ``D_α/α`` falls with α. ``E e^{(α − ½)L}`` under the middle measure
+    ``√(pq)`` has imaginary zeros only (Pólya 1918; Eneström and Kakeya on a lattice). So ``log Π (1
+    + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from ``u = ¼``.
     """
     factor = -2.0 * rate * math.exp(-rate) / math.expm1(-2.0 * rate) if rate > 0.0 else 1.0
     return pure + math.expm1(-pure) * factor
 
 
 def laplace_epsilon(pure: float, delta: float) -> float:
-    """Return the least ε of Laplace noise: ``pure + 2 ln(1 − δ)``."""
+    """Least ε of Laplace noise: ``pure + 2 ln(1 − δ)``."""
     return max(0.0, pure + 2.0 * math.log1p(-delta))
 
 
 def concentrated_epsilon(rho: float, delta: float) -> float:
-    """Return ``ρ + 2 √(ρ ln 1/δ)``, ε at δ (bun2016, Proposition 1.3)."""
+    """``ρ + 2 √(ρ ln 1/δ)``, ε at δ (bun2016, Proposition 1.3)."""
     return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
 
 
@@ -152,25 +147,24 @@ def _skellam(d: int, v: float) -> tuple[Array, Array]:
 
 
 def skellam_rho(d: int, v: float) -> float:
-    """Return the least ρ of one value with Skellam noise, changed by d units.
+    """Least ρ of one value with Skellam noise, changed by d units.
 
-    The limit of ``D_α/α`` at order 1, ``Σ_k P(k) ln P(k)/P(k − d)``, taken as the supremum. No proof
-    is known; verified for d from 1 to 30, v from 0.01 to 9,000 and orders to 100. ``agarwal2021``'s
-    bound lies above.
+    ``D_α/α`` at order 1, ``Σ_k P(k) ln P(k)/P(k − d)``, taken as the supremum. Unproved; verified
+    for d from 1 to 30, v from 0.01 to 9,000 and orders to 100. ``agarwal2021``'s bound lies above.
     """
     p, q = _skellam(d, v)
     return float(0.5 * ((np.exp(p) - np.exp(q)) * (p - q)).sum())
 
 
 def skellam_delta(d: int, v: float, epsilon: float) -> float:
-    """Return δ of Skellam noise changed by d: ``Σ_k (P(k − d) − e^ε P(k))₊``."""
+    """``δ`` of Skellam noise changed by d: ``Σ_k (P(k − d) − e^ε P(k))₊``."""
     q, p = _skellam(d, v)
     return float(-(np.exp(p) * np.expm1(np.minimum(0.0, epsilon + q - p))).sum())
 
 
 @lru_cache(maxsize=2**12)
 def skellam_epsilon(d: int, v: float, delta: float) -> float:
-    """Return the least ε ≥ 0 of ``skellam_delta``."""
+    """Least ε ≥ 0 of ``skellam_delta``."""
     if skellam_delta(d, v, 0.0) <= delta:
         return 0.0
     high = concentrated_epsilon(skellam_rho(d, v), delta)
@@ -178,7 +172,7 @@ def skellam_epsilon(d: int, v: float, delta: float) -> float:
 
 
 MOST_CORNERS = 20
-"""Most attributes for an exhaustive search: half a million pairs of opposite corners."""
+"""Most attributes for an exhaustive search."""
 BOX = "an upper bound: over the corners of more than 20 attributes the largest length is bounded, not found"
 
 
@@ -191,7 +185,7 @@ class Length:
     note: str = ""
 
     def over(self, deviation: float) -> Length:
-        """Return the length under noise of ``deviation`` times the size."""
+        """Length under noise of ``deviation`` times the size."""
         return Length(
             self.value / deviation if deviation > 0.0 else math.inf, self.corner, self.note
         )
@@ -199,15 +193,15 @@ class Length:
 
 @dataclass(frozen=True)
 class Filled:
-    """Cells that hold a column's mean, and so move with every present value.
+    """Cells that hold a column's mean.
 
     A change of one record by Δ moves each filled cell of column j by at most ``Δ_j / present_j``.
 
     Attributes
     ----------
-    pairs : ndarray of shape (N, N)
-        Number of records with both cells filled.
-    present : ndarray of shape (N,)
+    pairs : (N, N)
+        Records with both cells filled.
+    present : (N,)
     """
 
     pairs: Array = field(repr=False)
@@ -215,22 +209,22 @@ class Filled:
 
     @classmethod
     def of(cls, blanks: NDArray[np.bool_] | None) -> Filled | None:
-        """Return the filled cells by indicator of blanks, (n, N)."""
+        """Filled cells by indicator of blanks, (n, N)."""
         if blanks is None:
             return None
         cells = blanks.astype(np.float64)
         return cls(cells.T @ cells, len(cells) - cells.sum(axis=0))
 
     def factor(self, records: int) -> Array:
-        """Return the factor of Q for some records, shape (N, N)."""
+        """Factor of Q for some records, shape (N, N)."""
         return records + records**2 * self.pairs / np.outer(self.present, self.present)
 
 
 def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Length:
-    """Return the largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``.
+    """Largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``.
 
-    ``factor`` multiplies Q entry by entry. Infinite where C is singular. Eigenvalues are lowered by
-    the rounding error, so privacy is never overstated.
+    ``factor`` multiplies Q entry by entry. Infinite where C is singular. Rounding never overstates
+    privacy.
     """
     N = len(C)
     scaled, size = in_own_units(C)
@@ -287,10 +281,10 @@ def _climbed(Q: Array) -> Array:
 
 
 def combined_noise(R: Array, N: int) -> Array:
-    """Return ``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ``.
+    """``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ``.
 
-    K is the noise covariance of k copies and may be singular. C is the residual covariance of their
-    mean noise after regression on the differences of copies.
+    K, of k copies, may be singular. C is their mean noise's residual covariance after regression on
+    the copies' differences.
     """
     k = len(R) // N
     blocks = R.reshape(k, N, -1)
@@ -319,7 +313,7 @@ FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 FILLED = "infinite: none is stated where blanks hold the mean, except of Gaussian and Laplace noise"
 WHOLE = 1e-9
-"""Rounding tolerance of a change in units that must be a whole number."""
+"""Rounding tolerance of a whole number of units."""
 
 
 @dataclass(frozen=True)
@@ -342,13 +336,12 @@ class Guarantees:
 
     Attributes
     ----------
-    law : NoiseLaw
-    spans : ndarray of shape (N,)
-        Largest change of each attribute, in data units; > 0.
-    delta : float
+    spans : (N,)
+        Largest change by attribute, > 0.
+    delta
         In (0, 1).
-    records : int
-        Most records of one protected unit. Their losses add up.
+    records
+        Most records of one protected unit.
     """
 
     law: NoiseLaw
@@ -356,10 +349,10 @@ class Guarantees:
     delta: float
     records: int = 1
     filled: Filled | None = field(default=None, repr=False)
-    """Cells that hold a mean; one record moves them all."""
+    """Cells that hold a mean."""
 
     def of(self, copies: Sequence[int]) -> Guarantee:
-        """Return the guarantee of a coalition, by copy numbers from 1."""
+        """Guarantee of a coalition, by copy numbers from 1."""
         if self.filled is not None and (
             self.law.distribution not in ("gaussian", "laplace") or self._is_serial
         ):
@@ -397,13 +390,13 @@ class Guarantees:
         )
 
     def counted(self, copies: Sequence[int]) -> list[float]:
-        """Return the levels that count: one process's least, else all."""
+        """Levels that count: one process's least, else all."""
         law = self._product
         levels = [float(law.level_covariance[copy - 1, copy - 1]) for copy in copies]
         return [min(levels)] if law.one_process else levels
 
     def length(self, copies: Sequence[int]) -> Length:
-        """Return the largest Mahalanobis length of a change under Gaussian noise."""
+        """Largest Mahalanobis length of a change under Gaussian noise."""
         if isinstance(self.law, DenseNoise):
             return largest_length(self._combined(copies), self.spans, self._factor)
         index = np.asarray(copies, dtype=np.intp) - 1
@@ -421,7 +414,6 @@ class Guarantees:
 
     @property
     def _factor(self) -> Array | float:
-        """Factor of Q; of serial noise squared by group privacy."""
         if self.filled is not None:
             return self.filled.factor(self.records)
         return float(self.records**2 if self._is_serial else self.records)
@@ -450,7 +442,6 @@ class Guarantees:
         }
 
     def _values(self, levels: Sequence[float]) -> Guarantee:
-        """Losses of values and copies add up: ε and ρ exactly, μ² as a bound."""
         moves = [(j, float(change), self.records) for j, change in enumerate(self.changes)]
         if self.filled is not None:  # all records of a unit move a filled cell together
             shifts = self.records * self.changes / self.filled.present
@@ -512,7 +503,7 @@ class Guarantees:
 
 @lru_cache(maxsize=2**12)
 def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
-    """Return the least ε, μ and ρ of one value, for a change in data units."""
+    """Least ε, μ and ρ of one value, for a change in data units."""
     mu, rate = shift_mu(noise, change), 0.0
     if noise.distribution == "skellam":
         d, v = round(change / noise.unit), (noise.std / noise.unit) ** 2

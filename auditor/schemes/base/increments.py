@@ -5,14 +5,13 @@
 | ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
 | ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
 | ``v`` | variance of one attribute's noise, ``σ²·K_0[j, j]``: the process's time | scalar | |
-| ``a < b < c`` | the variances next below a new copy, its own, and next above | scalars | |
-| ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows,) | |
-| ``unit`` | lattice step of each attribute: its recording step, or a divisor of it; public | (N,) | |
+| ``a < b < c`` | variances next below a new copy, its own, next above | scalars | |
+| ``D`` | ``Z_c − Z_a`` | (rows,) | |
+| ``unit`` | public lattice step: the recording step, or a divisor of it | (N,) | |
 
-Each copy is the least perturbed one plus independent noise, so that copy is sufficient. A new copy is
-``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a`` given D; beyond the last copy U is an increment. A copy
-with ``U = D`` is set equal to its upper neighbour. Attributes are independent. On a lattice sums are
-exact, and values beyond 2⁵⁰ units are refused.
+The least perturbed copy is sufficient. A new copy is ``Y_b = Y_a + U``, U from the law of ``Z_b −
+Z_a`` given D; beyond the last copy an increment. With ``U = D`` it equals its upper neighbour.
+Attributes are independent. On a lattice sums are exact; values beyond 2⁵⁰ units are refused.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 class Process(NamedTuple):
     """A process with independent increments, as two functions of an attribute.
 
-    ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,). ``bridge(rng, gap, low,
-    middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low = gap ≥ 0``, shape (rows,), for
-    variances ``low < middle < high``; exactly 0 or the gap if copies are equal. Laws are symmetric.
+    ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,). ``bridge(rng,
+    gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low = gap ≥ 0``, shape
+    (rows,), for variances ``low < middle < high``; exactly 0 or the gap if copies are equal.
     """
 
     distribution: Distribution
@@ -60,7 +59,7 @@ class Process(NamedTuple):
     bridge: Callable[[Rng, Array, float, float, float], Array]
 
     def between(self, rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
-        """Return ``Z_middle − Z_low`` given any gap, for ``low ≤ middle ≤ high``."""
+        """``Z_middle − Z_low`` given any gap, for ``low ≤ middle ≤ high``."""
         if middle <= low:
             return np.zeros_like(gap)
         if middle >= high:
@@ -71,12 +70,11 @@ class Process(NamedTuple):
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    ``variances`` is the diagonal of ``K_0``, ``units`` the lattice step of released values.
+    ``variances``: diagonal of ``K_0``; ``units``: lattice step.
     """
 
     in_order = False
-    """False: a chunk's indicators are all drawn before its sizes, so the draws depend on its number
-    of rows.
+    """False: draws depend on a chunk's number of rows.
     """
 
     def __init__(
@@ -149,9 +147,9 @@ class ProcessSampler:
 
 
 def as_fraction(units: Array) -> tuple[Array, Array]:
-    """Return units as ``steps/power``, with a power of ten if possible.
+    """Units as ``steps/power``, with a power of ten if possible.
 
-    For units of at most six decimal places, ``k·steps/power`` is the double nearest to k units.
+    With at most six decimal places, ``k·steps/power`` is the double nearest to k units.
 
     Examples
     --------
@@ -171,9 +169,9 @@ class ProcessScheme(AdditiveScheme):
 
     process: ClassVar[Process]
     one_process: ClassVar[bool]
-    """Whether all copies are one process at several levels; else each has its own."""
+    """Whether all copies are one process."""
     on_public_grid: ClassVar[Process | None] = None
-    """The process in grid units for released copies; None: this one, each step rounded."""
+    """Process in grid units for released copies; None: this one, rounded."""
 
     class Parameters(PluginParameters):
         """Variance of each attribute's noise at level 1."""
@@ -191,7 +189,7 @@ class ProcessScheme(AdditiveScheme):
         return product_shape(self.parameters.noise, table.covariance, table.spans)
 
     def units(self, table: TableMoments) -> Array | None:
-        """Return the lattice step of each attribute, shape (N,), or None."""
+        """Lattice step of each attribute, shape (N,), or None."""
         return None
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
@@ -248,9 +246,9 @@ class IndependentProcess(FreshNoise, ProcessScheme):
 
 
 EXACT = 2.0**50
-"""Largest whole number of decimal units that survives two roundings of division."""
+"""Largest whole number of units that survives two roundings."""
 MOST_VARIANCE = 2.0**52
-"""In squared units, up to which the Poisson numbers of Skellam noise are exact."""
+"""Largest variance of exact Skellam noise, in squared units."""
 FARTHEST = 64.0
 """Deviations beyond which no draw lies: for two-sided geometric noise, the longest tail, a share of
 e^{−90}.
@@ -302,10 +300,10 @@ class MultilevelLattice(LatticeScheme, MultilevelProcess):
 def units_of(
     stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array
 ) -> Array:
-    """Return each attribute's unit: stated, else its recording step, else 1.
+    """Each attribute's unit: stated, else its recording step, else 1.
 
-    ``AuditorError`` if a column with noise has no recording step, or one that is no whole multiple of
-    its unit, or if a unit names no column.
+    ``AuditorError`` if a recording step is lacking or no multiple of its unit, or a unit names no
+    column.
     """
     by_column = stated or {}
     if not isinstance(by_column, Mapping):
@@ -338,7 +336,7 @@ def _unit(name: str, step: float, stated: float | None, noisy: bool) -> float:
 def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
     """Refuse noise whose sums with values would be inexact (``AuditorError``).
 
-    ``variances`` are the largest, in squared data units, shape (N,).
+    ``variances``: largest, in squared data units, (N,).
     """
     v = variances / units**2
     beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)

@@ -6,10 +6,10 @@
 | ``uniform`` | ``1/(2√3 s)`` on ±√3·s | −6/5 | agrawal2000 |
 | ``laplace`` | ``e^{−|t|/b}/(2b)``, ``s² = 2b²`` | 3 | |
 | ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 + 1/v`` | ghosh2009 |
-| ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |
+| ``skellam`` | ``e^{−v} I_k(v)`` | ``1/v`` | skellam1946 |
 
-``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice:
-``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
+``s``: standard deviation, data units. ``geometric`` and ``skellam`` lie on a lattice: ``t =
+k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from auditor.results.files import located
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 EXACT_TAIL = 1e4
-"""Variance up to which Skellam tails are exact (the cost grows with the deviation); beyond,
-relative error 1e-7 to 20 deviations.
+"""Variance up to which Skellam tails are exact; beyond, relative error 1e-7 to 20 deviations.
 """
 SQRT3 = float(np.sqrt(3.0))
 LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
@@ -41,7 +40,7 @@ LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
 
 
 def geometric_rate(v: float) -> float:
-    """Return ``λ = −ln q`` of two-sided geometric noise of variance v > 0.
+    """``λ = −ln q`` of two-sided geometric noise of variance v > 0.
 
     Solves ``v = 2q/(1 − q)² = 1/(2 sinh²(λ/2))``, in squared units, for any q.
 
@@ -59,11 +58,11 @@ class NoiseDensity:
 
     Attributes
     ----------
-    distribution : str
+    distribution
         One of ``DISTRIBUTIONS``.
-    std : float
+    std
         Standard deviation, in data units; > 0.
-    unit : float
+    unit
         Lattice step of lattice noise, in data units.
     """
 
@@ -87,18 +86,18 @@ class NoiseDensity:
         return excess_kurtosis(self.distribution, (self.std / self.unit) ** 2)
 
     def pdf(self, t: Array) -> Array:
-        """Return the density at t, or the probability of t on a lattice."""
+        """Density at t, or the probability of t on a lattice."""
         return np.exp(self.log_pdf(t))
 
     def log_pdf(self, t: Array) -> Array:
-        """Return the logarithm of ``pdf``; −∞ only where noise is impossible."""
+        """Logarithm of ``pdf``; −∞ only where noise is impossible."""
         with np.errstate(divide="ignore", over="ignore"):
             return _LOG_DENSITY[self.distribution](
                 np.asarray(t, dtype=np.float64), self.std, self.unit
             )
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
-        """Return ``log_pdf(y − x)``, broadcast; exact on a lattice."""
+        """``log_pdf(y − x)``, broadcast; exact on a lattice."""
         if self.distribution == "skellam":
             k_y, k_x = y / self.unit, x / self.unit
             if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
@@ -106,16 +105,16 @@ class NoiseDensity:
         return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
-        """Return the distribution function at t, with half of a lattice point."""
+        """Distribution function at t, with half of a lattice point."""
         if self.distribution == "uniform":
             return np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0)
         tail = self._tail(t)
         return np.where(t > 0, 1.0 - tail, tail)
 
     def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
-        """Return the likelihood of values given bins, shape (len(y), B).
+        """Likelihood of values given bins, shape (len(y), B).
 
-        Averaged over each bin, or at its midpoint.
+        Bin averages, or at midpoints.
         """
         if midpoints:
             return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
@@ -124,7 +123,7 @@ class NoiseDensity:
         return found
 
     def between(self, t: Array) -> Array:
-        """Return the probability between neighbours of t, along the last axis."""
+        """Probability between neighbours of t, along the last axis."""
         if self.distribution == "uniform":
             return -np.diff(self.cdf(t), axis=-1)
         # above the mean a difference of two F near 1 would round to 0
@@ -138,7 +137,7 @@ class NoiseDensity:
 
 
 def excess_kurtosis(distribution: Distribution, v: float) -> float:
-    """Return the excess kurtosis at variance ``v``, in squared lattice units."""
+    """Excess kurtosis at variance ``v``, in squared lattice units."""
     return {
         "gaussian": 0.0,
         "uniform": -6.0 / 5.0,
@@ -166,7 +165,7 @@ def _log_geometric(t: Array, s: float, unit: float) -> Array:
 
 FAR = 1e4
 """Size of (k, v) from which ``I_k(v)`` is its uniform expansion, relative error 0.1/(k² + v²)^1.5;
-scipy's fails further out.
+scipy's fails there.
 """
 
 
@@ -176,10 +175,9 @@ def _log_skellam(t: Array, s: float, unit: float) -> Array:
 
 
 MOST_TABLED = 2**21
-"""Entries of the largest table: 16 megabytes."""
+"""Entries of the largest table."""
 WORTH_A_TABLE = 64
-"""Most table entries per value looked up in one call; long inputs arrive in pieces of at least
-50,000.
+"""Most table entries per value looked up in one call.
 """
 
 
@@ -191,7 +189,7 @@ def _skellam_table(v: float, size: int) -> Array:
 
 
 def log_skellam(k: Array, v: float) -> Array:
-    """Return ``log e^{−v} I_k(v)`` for whole k, by a table for long k."""
+    """``log e^{−v} I_k(v)`` for whole k."""
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
@@ -215,13 +213,11 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    """Evaluate a slow function of whole numbers once per value."""
     most = float(k.max(initial=0.0)) + 1.0
     return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
 
 
 def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
-    """T in units, rounded, and whether it is a multiple up to rounding."""
     scaled = t / unit
     k = np.rint(scaled)
     scaled -= k
@@ -237,7 +233,7 @@ def _geometric_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _skellam_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k)`` by a non-central χ² distribution function (Johnson 1959)."""
+    """``P(K > k)`` by non-central χ² (Johnson 1959)."""
     k, on = _multiples(t, unit)
     v = (s / unit) ** 2
     at = np.where(on, k, np.floor(t / unit))
@@ -251,7 +247,7 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
-    """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
+    """``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
 
     ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``: the mean of the
     lattice forms of Lugannani & Rice 1980 for ``P(K ≥ k)`` and ``P(K > k)``.
@@ -292,7 +288,7 @@ _TAIL: dict[Distribution, Callable[[Array, float, float], Array]] = {
 
 
 class VarianceShape(PluginParameters):
-    """Noise of one variance v for all attributes: ``K_0 = v·I``.
+    """Noise of variance v in all attributes: ``K_0 = v·I``.
 
     v is in squared data units.
     """
@@ -301,10 +297,7 @@ class VarianceShape(PluginParameters):
 
 
 class AlongTheData(PluginParameters):
-    """Noise with the eigenvectors of the data's covariance.
-
-    The table's, or the population's if stated.
-    """
+    """Noise with the eigenvectors of the data's covariance."""
 
     of: Literal["table", "population"] = "table"
 
@@ -312,7 +305,7 @@ class AlongTheData(PluginParameters):
 class SpectrumShape(AlongTheData):
     """Noise with the data's eigenvectors and stated eigenvalues.
 
-    Largest eigenvalue of the data first; in squared data units.
+    Largest first; in squared data units.
     """
 
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
@@ -322,7 +315,7 @@ class DissimilarShape(AlongTheData):
     """Noise with the data's eigenvectors and a chosen dissimilarity.
 
     ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse
-    order; linear in between. ``variance``: mean over the attributes, in squared data units.
+    order. ``variance``: mean over attributes, in squared data units.
     """
 
     dissimilar: Annotated[float, Field(ge=0, le=1)]
@@ -383,21 +376,21 @@ def check_covariance(rows: Any) -> Array:
 def noise_shape(
     shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None
 ) -> Array:
-    """Return ``K_0``, the covariance of a row's noise at level 1, (N, N).
+    """``K_0``, the covariance of a row's noise at level 1, (N, N).
 
     Parameters
     ----------
     shape : 'white', 'data', 'bounds' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``.
-    base : Path, optional
-        Folder that a matrix file's path is relative to.
-    spans : ndarray of shape (N,), optional
+    base
+        Of a matrix file.
+    spans : (N,)
         ``Δ``: largest change of one record, from stated bounds.
 
     Raises
     ------
     AuditorError
-        A spectrum or matrix does not have N entries, or is no covariance; or no bounds are stated.
+        Not N entries, no covariance, or no bounds.
     """
     N = K_X.shape[0]
     if shape == "bounds":
@@ -431,10 +424,7 @@ ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesSha
 
 
 def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
-    """Return a diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``.
-
-    ``AuditorError`` if the number of variances is not N.
-    """
+    """Diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``."""
     if shape == "data":
         return np.diag(np.clip(np.diag(K_X), 0.0, None))
     if not isinstance(shape, VariancesShape):
@@ -447,10 +437,10 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
-    """Return noise eigenvalues of a chosen dissimilarity, shape (N,).
+    """Noise eigenvalues of a chosen dissimilarity, shape (N,).
 
-    From the data's (0) over equal eigenvalues (0.5) to the data's reversed (1), of any order; their
-    mean is ``variance``. huang2005, section 8.2, gives no formula.
+    From the data's (0) over equal (0.5) to reversed (1); mean ``variance``. huang2005, section 8.2,
+    gives no formula.
 
     Examples
     --------
@@ -467,7 +457,7 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
 
 
 def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
-    """Return the correlation dissimilarity of data and noise.
+    """Correlation dissimilarity of data and noise.
 
     ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)`` of correlations, N ≥ 2, from 0 (equal) to 2 (huang2005,
     Definition 8.1, with ERRATA's root).
@@ -483,9 +473,9 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
 
 
 def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
-    """Return a matrix from a CSV file without a header, relative to ``base``.
+    """Matrix from a CSV file without a header, relative to ``base``.
 
-    ``AuditorError`` if the file is missing, or is no matrix of numbers.
+    ``AuditorError`` if there is no matrix.
     """
     path = next((path for path in located(name, base) if path.is_file()), None)
     if path is None:

@@ -2,11 +2,11 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``K_Z`` | joint covariance of the noise in all copies, copy by copy | (MN, MN) |
+| ``K_Z`` | joint noise covariance, copy by copy | (MN, MN) |
 | ``Sigma`` | covariance across copies (noise multiples, no unit) | (M, M) |
 | ``K_0`` | covariance across attributes, in squared data units | (N, N) |
 
-Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1).
+The papers' schemes have ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1).
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from auditor.numerics.moments import Moments, attribute_index, neighbours, squar
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 
 UNCORRELATED = 1e-9
-"""Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as zero. Relative to their own
-deviations, since the difference of nearly equal copies is small and may still be the noise itself
-(``Z_i = σ_i G`` at nearly equal levels).
+"""Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as zero, relative to their own
+deviations: a small difference may still be the noise itself (``Z_i = σ_i G``).
 """
 BITS = 8
 """Rounding errors allowed in a stated covariance, in units of the last place."""
@@ -47,22 +46,22 @@ class KroneckerNoise:
 
     Attributes
     ----------
-    level_covariance : ndarray of shape (M, M)
-        ``Sigma``, the levels ``σ_i²`` on its diagonal; positive semi-definite, *not checked*.
-    shape : ndarray of shape (N, N)
+    level_covariance : (M, M)
+        ``Sigma``, diagonal ``σ_i²``; positive semi-definite, *not checked*.
+    shape : (N, N)
         ``K_0``; positive semi-definite, *not checked*.
-    follows_data : bool
-        Whether ``K_0`` is the data's covariance.
-    distribution : str
+    follows_data
+        Whether ``K_0`` is ``K_X``.
+    distribution
         ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u``, u independent and uniform on ±√3, ``Sigma``
         diagonal. ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal.
-        ``unstated``: uncorrelated with the data in every row; its size may depend on the values.
-    one_process : bool
-        Whether copies have ``Sigma_ij = min(σ_i², σ_j²)``, not independent noise.
-    units : ndarray of shape (N,), optional
-        Lattice step of each attribute's noise, in data units.
-    serial : Autoregression, optional
-        The noise of all records has covariance ``R ⊗ K_Z``.
+        ``unstated``: uncorrelated with the data; sizes may depend on values.
+    one_process
+        Whether ``Sigma_ij = min(σ_i², σ_j²)``, not independent noise.
+    units : (N,), optional
+        Lattice step, in data units.
+    serial
+        Covariance of all records: ``R ⊗ K_Z``.
     """
 
     level_covariance: Array = field(repr=False)
@@ -94,31 +93,31 @@ class KroneckerNoise:
         return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
-        """Return the law of some copies, by copy numbers from 1."""
+        """Law of some copies, by copy numbers from 1."""
         index = neighbours(np.asarray(copies, dtype=np.intp) - 1)
         return replace(self, level_covariance=self.level_covariance[square(index)])
 
     def applied(self, W: Array) -> Array:
-        """Return ``W K_Z``, shape (..., MN)."""
+        """``W K_Z``, shape (..., MN)."""
         return _times_kronecker(W, self.level_covariance, self.shape)
 
     def coloured(self, U: Array) -> Array:
-        """Return ``U rootᵀ``, shape (..., MN), of rows of variance 1."""
+        """``U rootᵀ``, shape (..., MN), of rows of variance 1."""
         return _times_kronecker(U, self._level_root.T, self._shape_root.T)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
-        """Return the law of some attributes."""
+        """Law of some attributes."""
         units = None if self.units is None else self.units[columns]
         return replace(
             self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units
         )
 
     def density(self, copy: int, attribute: int) -> NoiseDensity:
-        """Return the law of one attribute's noise (from 0) in one copy (from 1)."""
+        """Law of attribute (from 0) and copy (from 1)."""
         return self.density_at(float(self.level_covariance[copy - 1, copy - 1]), attribute)
 
     def density_at(self, level: float, attribute: int) -> NoiseDensity:
-        """Return the law of one attribute's noise at any level σ² > 0.
+        """Law of one attribute's noise at any level σ² > 0.
 
         ``NotApplicable`` if the distribution is unstated.
         """
@@ -135,7 +134,7 @@ class KroneckerNoise:
     def excess_kurtosis(self) -> Array | None:
         """Excess kurtosis of the components of u, shape (MN,).
 
-        None where all are 0, or unstated. Cumulants of increments add.
+        None where all are 0, or unstated.
         """
         distribution = self.distribution
         if distribution == "gaussian" or distribution == "unstated":
@@ -159,20 +158,19 @@ class KroneckerNoise:
 
     @cached_property
     def passed_root(self) -> Array:
-        """A root of ``K_Z`` that keeps noise-free combinations (``level_root``)."""
+        """Root of ``K_Z`` that keeps noise-free combinations (``level_root``)."""
         return np.asarray(np.kron(level_root(self.level_covariance), psd_root(self.shape)))
 
     @cached_property
     def root(self) -> Array:
         """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is ``root · u``.
 
-        Components of u are independent. For one process ``Sigma^½`` sums increments.
+        Components of u are independent.
         """
         return np.asarray(np.kron(self._level_root, self._shape_root))
 
     @cached_property
     def _shape_root(self) -> Array:
-        """``K_0^½``, cached for redraws."""
         return psd_root(self.shape)
 
     @cached_property
@@ -190,9 +188,8 @@ class DenseNoise:
 
     Attributes
     ----------
-    covariance : ndarray of shape (MN, MN)
+    covariance : (MN, MN)
         ``K_Z``, positive semi-definite, *not checked*.
-    width : int
     """
 
     covariance: Array = field(repr=False)
@@ -253,7 +250,6 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
-    """Levels where each copy's increment begins and ends; one per level."""
     order = np.argsort(levels, kind="stable")
     below = np.empty_like(levels)
     below[order] = np.concatenate([[0.0], levels[order][:-1]])
@@ -276,10 +272,9 @@ def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
 
 
 def psd_root(K: Array) -> Array:
-    """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``.
+    """Root R of a positive semi-definite matrix, ``R Rᵀ = K``.
 
-    Negative eigenvalues count as 0. Where attributes differ widely in size, the scaled root of the
-    correlations.
+    Negative eigenvalues count as 0. For widely scaled attributes by the correlations.
     """
     if widely_scaled(K):
         correlations, size = in_own_units(K)
@@ -288,7 +283,7 @@ def psd_root(K: Array) -> Array:
 
 
 def undo_root(K: Array) -> Array:
-    """Return the inverse of ``psd_root(K)``, shape (N, N).
+    """Inverse of ``psd_root(K)``, shape (N, N).
 
     Or the pseudo-inverse.
     """
@@ -303,7 +298,7 @@ def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
 
 
 def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> list[Coalition]:
-    """Return the coalitions of several copies that no law shows to gain."""
+    """Coalitions of several copies that no law shows to gain."""
     useless = None if law is None else makes_useless(law)
     return [
         one
@@ -313,11 +308,11 @@ def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> 
 
 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
-    """Return whether copy b makes copy j useless, for each pair, shape (M, M).
+    """Whether copy b makes copy j useless, for each pair, shape (M, M).
 
-    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Y_j`` is ``Y_b`` plus
-    independent noise, and *no* attack gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other
-    noise needs one process.
+    With jointly Gaussian noise and ``Cov(Z_b, Z_j) = Var(Z_b)``, ``Y_j`` is ``Y_b`` plus
+    independent noise: *no* attack gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1).
+    Other noise needs one process.
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
@@ -357,15 +352,15 @@ def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:
 class IncrementDensity(NamedTuple):
     """Increment of one attribute's noise: 0 with probability ``rest``.
 
-    Skellam increments never rest. Laplace and geometric noise have characteristic functions
-    ``1/(1 + v·ψ(u))``, and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)``, ``r = low/high``.
+    Skellam: never. Laplace and geometric noise have characteristic functions ``1/(1 + v·ψ(u))``,
+    and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)``, ``r = low/high``.
     """
 
     rest: float
     moving: NoiseDensity
 
     def distribution(self, t: Array) -> tuple[Array, Array]:
-        """Return the distribution function, with half of t, and ``P(t)``."""
+        """Distribution function, with half of t, and ``P(t)``."""
         at = np.asarray(t, dtype=np.float64)
         point = (
             (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
@@ -379,7 +374,7 @@ class IncrementDensity(NamedTuple):
 def increment_density(
     law: KroneckerNoise, low: float, high: float, attribute: int
 ) -> IncrementDensity:
-    """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high."""
+    """Law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high."""
     if law.distribution == "skellam":
         return IncrementDensity(0.0, law.density_at(high - low, attribute))
     return IncrementDensity(low / high, law.density_at(high, attribute))
@@ -391,8 +386,8 @@ class Transform:
 
     Attributes
     ----------
-    matrix : ndarray of shape (n', N)
-    shift : ndarray of shape (n',)
+    matrix : (n', N)
+    shift : (n',)
     """
 
     matrix: Array = field(repr=False)
@@ -404,11 +399,11 @@ class Transform:
         out += self.shift
 
     def undo(self, y: Array) -> Array:
-        """Return ``(y − t) M``, shape (b, N): the original if M is orthogonal."""
+        """``(y − t) M``, shape (b, N): the original if M is orthogonal."""
         return (y - self.shift) @ self.matrix
 
     def inverse(self, y: Array) -> Array:
-        """Return ``M⁻¹ (y − t)``, shape (b, N).
+        """``M⁻¹ (y − t)``, shape (b, N).
 
         ``LinAlgError`` if M is exactly singular; near-singularity is *not checked*.
         """
@@ -435,7 +430,7 @@ class Transformed:
     law: NoiseLaw
 
     def undo(self, copies: Sequence[Array]) -> list[Array]:
-        """Return ``u_i`` of some rows of all copies, each of shape (b, N)."""
+        """``u_i`` of some rows of all copies, each of shape (b, N)."""
         return [
             transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)
         ]
@@ -446,7 +441,7 @@ class Transformed:
         return all(transform.orthogonal for transform in self.transforms)
 
     def as_seen(self, moments: Moments) -> Moments:
-        """Return moments of ``[x, y_1 … y_M]`` from those of ``[x, u_1 … u_M]``.
+        """Moments of ``[x, y_1 … y_M]`` from those of ``[x, u_1 … u_M]``.
 
         ``y`` is centred at ``M_i μ + t_i``.
         """

@@ -29,16 +29,15 @@ class TableMoments:
 
     Attributes
     ----------
-    mean : ndarray of shape (N,)
+    mean : (N,)
         ``mu_X``.
-    covariance : ndarray of shape (N, N)
-        ``K_X`` with divisor n: the table is the population.
-    rows : int
-    spans : ndarray of shape (N,), optional
-        ``Δ``, largest change of one record in each attribute, in data units; None if unstated.
-    first : TableMoments or None
+    covariance : (N, N)
+        ``K_X``, divisor n.
+    spans : (N,), optional
+        ``Δ``, largest change of one record, in data units; None if unstated.
+    first
         Of the first batch.
-    of_first_batch : bool
+    of_first_batch
         Whether later batches follow.
     """
 
@@ -47,10 +46,10 @@ class TableMoments:
     rows: int
     spans: Array | None = None
     steps: Callable[[], Recorded] | None = field(default=None, repr=False)
-    """Finds the recording steps of the columns in one pass over the table; for noise on a lattice.
+    """Finds the columns' recording steps, for noise on a lattice.
     """
     lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
-    """Finds autocorrelations in one pass over the table; for serial noise."""
+    """Finds autocorrelations, for serial noise."""
     first: TableMoments | None = None
     of_first_batch: bool = False
     population: Callable[[], Array | None] | None = field(default=None, repr=False)
@@ -101,18 +100,18 @@ class TableMoments:
 
 @dataclass(frozen=True)
 class Key:
-    """Names every random stream of one release: equal keys, equal copies.
+    """Key of one release's random streams: equal keys, equal copies.
 
     Attributes
     ----------
-    block : int
-        Number of the block of records, for categorical schemes.
+    block
+        Of records, for categorical schemes.
     grid : tuple of N floats
         Grid of released values; empty in audits.
     past : tuple of ndarrays
-        Last records before a later batch, originals first.
+        Last records before a batch, originals first.
     matrices : int or ReleaseKey, optional
-        Seed of secret matrices, if not ``seed``: an extension keeps the first copies' matrices.
+        Seed of secret matrices, if not ``seed``.
     """
 
     seed: Seed
@@ -152,10 +151,9 @@ class Sampler(Protocol):
 
         Parameters
         ----------
-        index : int
-        x : ndarray of shape (b, N)
+        x : (b, N)
         out : sequence of M ndarrays, as from ``Scheme.blank``
-            One per copy, in order of release; the first ``existing`` are only read.
+            One per copy; the first ``existing`` are only read.
         """
 
 
@@ -177,8 +175,7 @@ class Scheme(Plugin):
     family: ClassVar[str]
     """Family that attacks select on: ``additive``, ``uniform`` …"""
     engine: ClassVar[Literal["numeric", "categorical"]] = "numeric"
-    """Engine that audits the copies (``auditor.audit.engine``): columns of numbers, or codes of
-    categories.
+    """Engine that audits the copies (``auditor.audit.engine``).
     """
     claims: ClassVar[str] = ""
     """The scheme's promise under collusion, if any."""
@@ -186,42 +183,36 @@ class Scheme(Plugin):
     on_grid: ClassVar[bool] = False
     """Whether its sampler rounds draws to ``Key.grid``."""
     on_lattice: ClassVar[bool] = False
-    """Whether values must be whole multiples of their column's unit; released values are too, so
-    none is rounded.
+    """Whether original and released values are whole multiples of their column's unit.
     """
     makes_copies: ClassVar[bool] = True
-    """Whether it draws the copies itself; otherwise they exist already."""
+    """Whether it draws the copies itself."""
     needs_table: ClassVar[bool] = False
-    """Whether it needs the whole table (``table``); other schemes perturb each block independently.
+    """Whether it needs the whole table (``table``).
     """
     adds_noise: ClassVar[bool] = False
-    """Whether released values are the original plus noise, without a later step."""
+    """Whether released values are the original plus noise."""
     fresh_shaped_noise: ClassVar[bool] = False
-    """Whether noise is independent between copies and shaped like the data, as in li2012's Theorem
-    3.
+    """Whether noise is as in li2012's Theorem 3: independent between copies, shaped like the data.
     """
     held_against: ClassVar[bool] = False
     """Whether copies from files are compared with its law at estimated levels (metric ``off_law``).
-    All its parameters must have defaults. Not inherited, since a derived scheme may have another
-    law.
+    All parameters must have defaults. Not inherited.
     """
     has_matrices: ClassVar[bool] = False
-    """Whether it multiplies records by secret matrices, which later copies must reuse."""
+    """Whether it multiplies records by secret matrices."""
     level_of_original: ClassVar[float | None] = None
-    """Level at which a copy is the original. A scheme that has one draws anew in every run, so
-    copies of two runs average out.
+    """Level at which a copy is the original. Copies of two runs then average out.
     """
     trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
-    """Three levels that ``auditor.testing`` uses, unless the scheme has its own; noise multiples or
-    probabilities.
+    """Three levels for ``auditor.testing``, unless the scheme has its own.
     """
     other_trials: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    """Parameters in addition to ``trial`` that ``auditor.testing`` tries attacks on, if they change
-    the secret.
+    """Parameters besides ``trial`` for attacks in ``auditor.testing``.
     """
 
     base: Path | None = None
-    """Folder that file names in the parameters are relative to."""
+    """Folder of file names in the parameters."""
     table: Table | None = None
     """The original, for a scheme that ``needs_table``."""
 
@@ -243,31 +234,31 @@ class Scheme(Plugin):
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; accepts any by default.
 
-        ``asked`` are the scenario's selection, exclusions and rescaling. ``AuditorError`` names the
+        ``asked``: the scenario's selection, exclusions and rescaling. ``AuditorError`` names the
         requirement.
         """
 
     def audited(self, table: Table) -> Audited:
-        """Return the part of a table that all copies contain, or ``AuditorError``."""
+        """Part of a table that all copies contain, or ``AuditorError``."""
         return Audited(table)
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return all values of existing copies, if they exceed the audited records.
+        """All values of existing copies, if they exceed the audited records.
 
-        Per copy a column for every attribute, then extra ones; NaN for no value.
+        Per copy every attribute, then extra columns; NaN for no value.
         """
         return []
 
     def shown(self, table: Table) -> list[ShownColumn]:
-        """Return further columns of copies from files."""
+        """Further columns of copies from files."""
         return []
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
-        """Return the names of these columns, with the number of the copy."""
+        """Names of these columns, with the number of the copy."""
         return []
 
     def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
-        """Return the scheme that draws such copies again, or None."""
+        """Scheme that draws such copies again, or None."""
         return self if self.makes_copies else None
 
     @property
@@ -276,11 +267,11 @@ class Scheme(Plugin):
         return None
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return the levels of a release that states none."""
+        """Levels of a release that states none."""
         return ()
 
     def count(self, levels: Sequence[float]) -> int:
-        """Return the number of copies."""
+        """Number of copies."""
         return len(levels)
 
     @property
@@ -289,46 +280,46 @@ class Scheme(Plugin):
         return {"name": self.name, **self.parameters.model_dump()}
 
     def output_width(self, width: int) -> int:
-        """Return the number of columns of a copy."""
+        """Number of columns of a copy."""
         return width
 
     def blank(self, rows: int, width: int) -> Array:
-        """Return memory for records of a copy."""
+        """Memory for records of a copy."""
         return np.empty((rows, self.output_width(width)))
 
     def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
-        """Return a copy's rows as released columns, (b, output_width(N))."""
+        """Copy's rows as released columns, (b, output_width(N))."""
         return copy
 
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
-        """Return rows of a copy from its released columns."""
+        """Rows of a copy from its released columns."""
         return columns
 
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return the exact noise law of copies at these levels, or None."""
+        """Exact noise law of copies at these levels, or None."""
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return core-seconds per release besides a draw per value."""
+        """Core-seconds per release besides a draw per value."""
         return 0.0
 
     def transformed(
         self, levels: Sequence[float], table: TableMoments, key: Key
     ) -> Transformed | None:
-        """Return the square matrices applied to original plus noise, or None."""
+        """Square matrices applied to original plus noise, or None."""
         return None
 
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
-        """Return draws apart from values, where the law is unstated, or None.
+        """Draws apart from values, where the law is unstated, or None.
 
         For tests: points of shape (r, N), copies as points plus independent noise, and its law.
         """
         return None
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
-        """Return figures of the release for the results, metric → value."""
+        """Figures of the release for the results, metric → value."""
         return {}
 
     def promises(
@@ -336,7 +327,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises by metric; empty by default.
 
-        ``blocks`` yields the number of a block, its original rows, and all copies' rows.
+        ``blocks`` yields number, original rows and copies' rows.
         """
         return {}
 
@@ -345,7 +336,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
-        As ``promises``, for deterministic schemes, which have no law.
+        As ``promises``, for deterministic schemes.
         """
         return {}
 
@@ -353,7 +344,7 @@ class Scheme(Plugin):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
+        """Sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
 
 
 def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
@@ -367,7 +358,7 @@ def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
 
 
 def schemes_held_against(engine: str) -> list[Any]:
-    """Return the schemes of one engine that file copies are compared with.
+    """Schemes of one engine that file copies are compared with.
 
     Examples
     --------
@@ -381,7 +372,7 @@ def schemes_held_against(engine: str) -> list[Any]:
 
 
 def table_moments(table: Table) -> TableMoments:
-    """Return the exact mean and covariance (divisor n), also of a first batch."""
+    """Exact mean and covariance (divisor n), also of a first batch."""
     mean, covariance = table.moments()
     first = (
         None
@@ -407,23 +398,20 @@ Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 class Case(Scheme):
     """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
-    A self-test of another scheme inherits both classes: ``class Mine(Case, MyScheme)`` with
-    ``honest = True``. No scenario can name a case.
+    To test another scheme: ``class Mine(Case, MyScheme)`` with ``honest = True``.
     """
 
     kind = "case"
     honest: ClassVar[bool] = False
-    """Whether the copies follow the stated law. A failing expectation is then a false alarm, else a
-    detection.
+    """Whether the copies follow the stated law: a failure is then a false alarm.
     """
     lawful: ClassVar[bool] = False
-    """Whether a leak keeps the stated covariance and is uncorrelated with the records (invisible to
-    linear attacks).
+    """Whether a leak is invisible to linear attacks.
     """
     records: ClassVar[Records] = "lognormal"
-    """The perturbed table: two correlated attributes, or one with six categories."""
+    """Table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
-    """Expectations evaluated. A leak counts as found if one of them fails."""
+    """Expectations; a leak counts as found if one fails."""
 
 
 def check_each(levels: Sequence[float], fits: Callable[[float], bool], what: str) -> None:
@@ -458,7 +446,7 @@ MOST_LAGS = 12
 
 
 def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:
-    """Return mean autocorrelations by lag, and the number of values used.
+    """Mean autocorrelations by lag, and the number of values used.
 
     ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values, with
     ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``.

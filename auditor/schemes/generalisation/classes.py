@@ -7,20 +7,19 @@
 | ``k`` | size of the smallest class | samarati2001 |
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
 | entropy ``ℓ`` | ``min_E exp(−Σ_v P_E(v) ln P_E(v))`` | machanavajjhala2007 |
-| ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
+| ``r_1 ≥ r_2 ≥ …`` | counts of a class's sensitive values | |
 | recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
-| ``h`` | ``max_E max_{v confidential} P_E(v)``: largest certainty about a confidential value | wang2007 |
-| ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
+| ``h`` | ``max_E max_{v confidential} P_E(v)`` | wang2007 |
+| ``e`` | least range of the sensitive values in a class; (k, e) also has k distinct values | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
-Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i |Σ_{j≤i}
-(P_E − P)(j)| / (m−1)``. With a hierarchy, distances are heights of the lowest common ancestor over the
-tree's.
+Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i
+|Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a hierarchy, relative heights of the lowest common ancestor.
 
-A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes (N,). A
-suppressed record has the whole domain as quasi-identifiers, and means of other values. Records that
-every copy held suppresses are in no class. ``anonymity_size`` is the mean size of a record's class.
+A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes
+(N,). A suppressed record has the whole domain as quasi-identifiers, and means elsewhere.
+``anonymity_size``: mean size of a record's class.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
-    """Return memory for a copy."""
+    """Memory for a copy."""
     return np.empty(
         rows,
         dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))],
@@ -48,10 +47,7 @@ def blank(rows: int, width: int) -> ClassRecords:
 def compose(
     values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
 ) -> ClassRecords:
-    """Return a copy from released values, (n, N), classes, and ranges, (n, q).
-
-    Values at ``quasi`` are not released.
-    """
+    """Copy from released values, (n, N), classes, and ranges, (n, q)."""
     copy = blank(*values.shape)
     copy["class"], copy["low"], copy["high"] = numbers, values, values
     copy["low"][:, quasi], copy["high"][:, quasi] = low, high
@@ -59,7 +55,7 @@ def compose(
 
 
 def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
-    """Return lower bounds, upper bounds, other attributes, suppression flag."""
+    """Lower bounds, upper bounds, other attributes, suppression flag."""
     low, high = copy["low"], copy["high"]
     return np.hstack(
         [low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0]
@@ -77,19 +73,19 @@ def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
 
 
 def classes(copies: Sequence[ClassRecords]) -> Indices:
-    """Return each record's class in every copy held, shape (b, k)."""
+    """Each record's class in every copy held, shape (b, k)."""
     return np.stack([copy["class"] for copy in copies], axis=1)
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return an attribute's values, (b,), and whether a copy has the record."""
+    """Attribute's values, (b,), and whether any copy has them."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
 def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
-    """Return each attribute's range over the copies that have the record."""
+    """Each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
     low = [
@@ -104,7 +100,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy makes another useless: classes and ranges are nested."""
+    """Whether a copy makes another useless by nested classes and ranges."""
     mine, theirs = one["class"], other["class"]
     of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
     of_class[mine] = theirs
@@ -118,7 +114,7 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
 
 
 def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-    """Return whether one copy of each coalition makes its others useless."""
+    """Whether one copy of each coalition makes its others useless."""
     parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
     whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
     held = sorted({copy for coalition in coalitions for copy in coalition})
@@ -127,27 +123,26 @@ def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict
 
 
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
-"""Distance between sensitive values: equal, by rank, or by each value's ancestors from parent to
-root (equal numbers).
+"""Distance between sensitive values: equal, by rank, or by ancestors up to the root.
 """
 
 
 def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
-    """Return the number of records per class and value, shape (classes, V)."""
+    """Number of records per class and value, shape (classes, V)."""
     counts = np.zeros(shape)
     np.add.at(counts, (classes, codes), 1.0)
     return counts
 
 
 def entropies(P: Array) -> Array:
-    """Return ``−Σ P ln P`` of each row, shape (rows,)."""
+    """``−Σ P ln P`` of each row, shape (rows,)."""
     return -(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1)
 
 
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
-    """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
+    """``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
 
-    From counts of shape (classes, V). Recursive (c, ℓ) holds for every c above its inverse.
+    Counts (classes, V). Recursive (c, ℓ) holds for c above the inverse.
 
     Examples
     --------
@@ -159,13 +154,13 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
 
 
 def spans(counts: Array, values: Array) -> Array:
-    """Return the range of each class's ascending values, shape (classes,)."""
+    """Range of each class's ascending values, shape (classes,)."""
     held = counts > 0
     return values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
-    """Return each class's distance from the table, (classes,); values sorted."""
+    """Each class's distance from the table, (classes,); values sorted."""
     gap = P_E - P
     if distance == "equal":
         return 0.5 * np.abs(gap).sum(axis=1)
@@ -213,14 +208,14 @@ def promises(
     ground: Ground,
     confidential: Sequence[float] = (),
 ) -> dict[str, float]:
-    """Return every metric.
+    """Every metric.
 
     Parameters
     ----------
-    members : ndarray of shape (m, k)
-        Classes of the released records in every copy held; m ≥ 1.
-    sensitive, whole : ndarrays of shapes (m,) and (n,)
-        Their sensitive values, and the original's.
+    members : (m, k)
+        Classes of released records in every copy held; m ≥ 1.
+    sensitive, whole : (m,) and (n,)
+        Sensitive values, theirs and the original's.
 
     Examples
     --------
@@ -257,7 +252,7 @@ def by_coalition(
     ground: Ground,
     confidential: Sequence[float] = (),
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition that has released records."""
+    """Every metric of every coalition that has released records."""
     seen: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in coalitions]
     whole = []
     for _, x, copies in blocks:
@@ -279,8 +274,8 @@ def by_coalition(
 
 
 Rung = float | Array
-"""A bin width (0: unchanged; infinity: the whole domain), or the ascending first places of a
-hierarchy's nodes.
+"""A bin width (0: unchanged; infinity: the domain), or ascending first places of a hierarchy's
+nodes.
 """
 
 
@@ -290,27 +285,26 @@ class Rules:
 
     Attributes
     ----------
-    k : int
-    distinct : int
+    distinct
         Fewest distinct sensitive values.
-    entropy : float
+    entropy
         Least entropy ℓ.
-    alpha : float
+    alpha
         Largest share of one sensitive value.
-    t : float
+    t
         Largest earth mover's distance.
     recursive : (float, int)
-        c and ℓ; ``ℓ = 1`` and an infinite c mean no rule.
-    confidence : float
+        c and ℓ; ``ℓ = 1`` or infinite c: no rule.
+    confidence
         Largest share of one confidential value.
-    confidential : tuple of int
-        Their places among the table's.
-    spread : float
+    confidential
+        Places among the table's.
+    spread
         Least range of the sensitive values.
-    values : tuple of float
-        The table's sensitive values, ascending, for ``spread``.
-    ground : Ground
-        By rank, or by each place's ancestors in a hierarchy.
+    values
+        Sensitive values, ascending, for ``spread``.
+    ground
+        By rank, or by ancestors in a hierarchy.
     """
 
     k: int
@@ -362,17 +356,17 @@ class Partition(NamedTuple):
 def mondrian(
     Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None
 ) -> list[Indices]:
-    """Return the rows of each class of a strict Mondrian partition.
+    """Rows of each class of a strict Mondrian partition.
 
     Parameters
     ----------
-    Q : ndarray of shape (n, q)
-    codes : ndarray of shape (n,)
-        Sensitive values as places among the distinct values.
-    rules : Rules
-        The whole table must satisfy them, *not checked*.
-    within : sequence of ndarrays, optional
-        Rows of classes to cut, which satisfy the rules (*not checked*); by default one.
+    Q : (n, q)
+    codes : (n,)
+        Places of sensitive values.
+    rules
+        The table must satisfy them, *not checked*.
+    within : sequence of ndarrays
+        Classes to cut, which satisfy the rules (*not checked*).
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
@@ -387,17 +381,16 @@ def mondrian(
 
 
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
-    """Return a partition that merges classes of a finer one by Mondrian's cuts.
+    """Partition that merges classes of a finer one by Mondrian's cuts.
 
-    Every union of classes keeps the promises other than k (docs/method.md).
+    Unions keep the promises other than k (docs/method.md).
 
     Parameters
     ----------
-    finer : Partition
-        Classes do not overlap, and no record is suppressed.
-    k : int
-    coarser : Partition, optional
-        Unions of ``finer``'s classes, *not checked*; the whole table by default.
+    finer
+        No class overlaps, no record is suppressed.
+    coarser
+        Unions of ``finer``'s classes, *not checked*.
     """
     _, first, member, sizes = np.unique(
         finer.numbers, return_index=True, return_inverse=True, return_counts=True
@@ -481,7 +474,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Return classes as a partition, from members' ranges, shapes (m, q)."""
+    """Classes as a partition, from members' ranges, shapes (m, q)."""
     numbers = np.empty(len(low), dtype=np.intp)
     lowest = np.empty_like(low)
     highest = np.empty_like(high)
@@ -501,15 +494,13 @@ def _members(numbers: Indices) -> list[Indices]:
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
 ) -> Partition | None:
-    """Return the lowest partition of the lattice that satisfies the rules.
-
-    None if no partition satisfies the rules.
+    """Lowest partition of the lattice that satisfies the rules.
 
     Parameters
     ----------
     rungs : sequence of q sequences of Rung
-        From fine to coarse: bin widths, or the borders of a hierarchy's nodes.
-    most_suppressed : float
+        From fine to coarse.
+    most_suppressed
         Largest share of records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)

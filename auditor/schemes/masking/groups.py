@@ -1,7 +1,7 @@
 """Groups of k or more similar records, replaced by means or draws.
 
-Groups are MDAV's (maximum distance to average vector), nearest neighbours, or runs of ranks. Time
-grows with ``n²/k``: some seconds for n = 20,000 and k = 3.
+MDAV (maximum distance to average vector), nearest neighbours, or runs of ranks. Time grows with
+``n²/k``: seconds for n = 20,000, k = 3.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from auditor.schemes.base.scheme import check_sizes
 from auditor.schemes.masking.masked import MaskedScheme
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
-"""Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn.
+"""Seconds per comparison with a group's centre, per value, and per group redrawn.
 """
 
 
@@ -37,21 +37,21 @@ class GroupScheme(MaskedScheme):
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:
-    """Return the approximate seconds of MDAV on one core."""
+    """Approximate seconds of MDAV on one core."""
     return (NEAREST + NEAREST_VALUE * width) * rows**2 / k
 
 
 def in_deviations(X: Array) -> Array:
-    """Return standardised columns, shape (n, N); constant ones are 0."""
+    """Standardised columns, shape (n, N); constant ones are 0."""
     deviation = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
 
 
 def mdav(Z: Array, k: int) -> Indices:
-    """Return groups by MDAV (domingo2002, fixed size), shape (n,).
+    """Groups by MDAV (domingo2002, fixed size), shape (n,).
 
-    Alternately around the record furthest from the mean of the remaining records, and around the
-    record furthest from that one. The last group has up to 2k − 1 records.
+    Alternately around the record furthest from the remaining mean, and the one furthest from it.
+    The last group has up to 2k − 1 records.
     """
     g, left, made = np.zeros(len(Z), dtype=np.intp), np.arange(len(Z)), 0
 
@@ -71,9 +71,9 @@ def mdav(Z: Array, k: int) -> Indices:
 
 
 def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
-    """Return groups of k around random records, shape (n,).
+    """Groups of k around random records, shape (n,).
 
-    The last few records join their nearest group. Source: aggarwal2004, static condensation.
+    The last join their nearest group. Source: aggarwal2004, static condensation.
     """
     order = rng.permutation(len(Z))
     # random memory order is 1.5 times as slow
@@ -90,7 +90,7 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
 
 
 def runs(x: Array, k: int) -> Indices:
-    """Return runs of k in ascending order, the last of up to 2k − 1, (n,).
+    """Runs of k in ascending order, the last of up to 2k − 1, (n,).
 
     Examples
     --------
@@ -103,14 +103,14 @@ def runs(x: Array, k: int) -> Indices:
 
 
 def least(x: Array, k: int) -> Indices:
-    """Return the places of the k least numbers, shape (k,); ties in order."""
+    """Places of the k least numbers, shape (k,); ties in order."""
     bound = np.partition(x, k - 1)[k - 1]
     below = np.flatnonzero(x < bound)
     return np.concatenate([below, np.flatnonzero(x == bound)[: k - below.size]])
 
 
 def means(X: Array, g: Indices) -> Array:
-    """Return every record's group mean, shape (n, N)."""
+    """Every record's group mean, shape (n, N)."""
     sums = np.zeros((g.max() + 1, X.shape[1]))
     np.add.at(sums, g, X)
     return (sums / np.bincount(g)[:, None])[g]
@@ -124,8 +124,8 @@ def _squares(Z: Array, centre: Array) -> Array:
 class Condensation(GroupScheme):
     """Groups of k records (level = k) replaced by draws of their moments.
 
-    ``y = m + P Λ^½ u``, with m the group's mean, ``P Λ Pᵀ`` its covariance (divisor its size), and u
-    independent and uniform on ±√3, in random order. Pooled copies average out.
+    ``y = m + P Λ^½ u``, m the group's mean, ``P Λ Pᵀ`` its covariance (divisor its size), u
+    independent and uniform on ±√3. Pooled copies average out.
     """
 
     name = "condensation"
@@ -145,7 +145,7 @@ class Condensation(GroupScheme):
 
 
 def drawn_alike(group: Array, rng: Rng) -> Array:
-    """Return draws with a group's mean and covariance (divisor k), (k, N)."""
+    """Draws with a group's mean and covariance (divisor k), (k, N)."""
     values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
     u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
     return group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T
@@ -155,8 +155,9 @@ def drawn_alike(group: Array, rng: Rng) -> Array:
 class MicroAggregation(GroupScheme):
     """Records, or each column's values, replaced by means of k (level = k).
 
-    ``mdav``: groups of whole records by distance in standard deviations, k-anonymous in all columns.
-    ``univariate``: runs of k ranks of each column, with little protection. Copies of two k give two means.
+    ``mdav``: groups of whole records, by distance in standard deviations, k-anonymous in all
+    columns. ``univariate``: runs of k ranks per column, with little protection. Copies of two k
+    give two means.
     """
 
     name = "micro-aggregation"

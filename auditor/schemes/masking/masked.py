@@ -1,18 +1,17 @@
 """Masks: rounding, top coding, sampling, resampling, swapping, factors.
 
-A copy is a random function of the whole table, without a noise law, except for multiplicative noise:
+Random functions of the whole table. Multiplicative noise alone has a law:
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003 |
+| level | ``v_i``, variance of copy i's factor; ``logs``: of its logarithm | scalar | kim2003 |
 | ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, of mean 1; g standard normal | (n, N) | |
 | ``y`` | ``x·f`` | (N,) | |
 | ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
 
-Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has covariance
-``K_Z``: enough for linear attacks, not for attacks by densities. Zeros are unperturbed. With ``logs``
-every sign is released; without it factors may be negative, which kim2003 truncates. Fails under
-collusion.
+``Z = X(f − 1)`` has mean 0, is uncorrelated with X, and has covariance ``K_Z``: enough for linear
+attacks, not for densities. Zeros are unperturbed. ``logs`` releases every sign; else factors may be
+negative (kim2003 truncates). Fails under collusion.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ class MaskedScheme(Scheme):
 
     @abstractmethod
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return one copy of a table, shape (n, N), rows in place."""
+        """One copy of a table, shape (n, N), rows in place."""
 
     def least_rows(self, levels: Sequence[float]) -> int:
-        """Return the fewest records needed at these levels."""
+        """Fewest records needed at these levels."""
         return 1
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: the perturbation depends on the values."""
+        """None: the perturbation depends on the values."""
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
@@ -95,11 +94,10 @@ class Rounding(MaskedScheme):
     | symbol | meaning |
     | --- | --- |
     | level | base ``b``, in standard deviations of each column |
-    | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) |
+    | ``o`` | origin: 0, or uniform on [0, b) per copy and column |
     | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
 
-    A copy discloses an interval of width b: error ``b²/12`` for spread values. Unbiased rounding keeps
-    expected totals and averages out.
+    A copy discloses an interval of width b: error ``b²/12``. Unbiased rounding averages out.
     """
 
     name = "rounding"
@@ -131,9 +129,9 @@ class Rounding(MaskedScheme):
 
 
 def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
-    """Return values rounded to multiples of a base, shape (n, N).
+    """Values rounded to multiples of a base, shape (n, N).
 
-    To the nearest multiple, or unbiased with a generator; a column of base 0 is unchanged.
+    Unbiased with a generator; base 0 changes nothing.
 
     Examples
     --------
@@ -152,10 +150,10 @@ class TopCoding(MaskedScheme):
 
     | symbol | meaning |
     | --- | --- |
-    | level | share ``α`` of the records that are coded at each end |
-    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` or ``E[X | X > c]``, which keeps the mean |
+    | level | share ``α`` coded at each end |
+    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` or ``E[X | X > c]`` |
 
-    A share ``1 − α`` of all values is unperturbed, although the squared error may be large.
+    A share ``1 − α`` of values is unperturbed.
     """
 
     name = "top-coding"
@@ -195,7 +193,7 @@ class TopCoding(MaskedScheme):
 
 
 def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
-    """Return the quantile, or the mean of values beyond it, shape (N,)."""
+    """Quantile, or mean beyond it, (N,)."""
     count = beyond.sum(axis=0)
     return np.where(
         mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
@@ -206,8 +204,8 @@ def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) ->
 class Sampling(MaskedScheme):
     """A random share of records (level) unperturbed. Broken under collusion.
 
-    Rows of all other records hold the sample's mean. Each copy draws a share ``f`` without replacement:
-    error ``1 − f`` of the variance. Pooled copies disclose a share ``1 − Π(1 − f_i)``.
+    Other rows hold the sample's mean: error ``1 − f`` of the variance. Pooled copies disclose a
+    share ``1 − Π(1 − f_i)``.
     """
 
     name = "sampling"
@@ -231,8 +229,8 @@ class Sampling(MaskedScheme):
 class Resampling(MaskedScheme):
     """Values replaced by means of equal rank in t samples (level = t).
 
-    ``y = (1/t) Σ_s x*_s(r)``, with ``x*_s(r)`` the value of the record's rank in sample s of n values,
-    drawn with replacement. Large tables are protected only in the tails. Pooled copies average.
+    ``y = (1/t) Σ_s x*_s(r)``, ``x*_s(r)`` the value of the record's rank in bootstrap sample s.
+    Large tables are protected only in the tails. Pooled copies average.
     """
 
     name = "resampling"
@@ -256,8 +254,8 @@ class Resampling(MaskedScheme):
 class DataSwapping(MaskedScheme):
     """A share of each column's values (level) swapped between random records.
 
-    A share ``s`` of a column's records is paired at random, anew for every column and copy.
-    ``within``: both records of a pair agree in an unperturbed column.
+    Pairs are random, anew for every column and copy. ``within``: pairs agree in an unperturbed
+    column.
     """
 
     name = "data-swapping"
@@ -301,7 +299,7 @@ class DataSwapping(MaskedScheme):
 
 
 def rows_by_value(x: Array) -> list[Indices]:
-    """Return the rows of each distinct value of a column, ascending.
+    """Rows of each distinct value of a column, ascending.
 
     Examples
     --------
@@ -314,22 +312,22 @@ def rows_by_value(x: Array) -> list[Indices]:
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
-    """Return ``⌊share · n / 2⌋`` random pairs of rows as two arrays."""
+    """``⌊share · n / 2⌋`` random pairs of rows as two arrays."""
     half = int(share * len(rows) / 2)
     chosen = rng.permutation(rows)[: 2 * half]
     return chosen[:half], chosen[half:]
 
 
 SWAP, SHIFT = 5e-7, 2e-11
-"""Seconds per exchange, and per rank of the window to close its gap."""
+"""Seconds per exchange, and per rank of the window."""
 
 
 @register
 class RankSwapping(MaskedScheme):
     """Values swapped with others at most a share p of ranks away (level p).
 
-    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Pooled
-    copies disclose the intersection of rank intervals.
+    A free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Pooled copies disclose
+    intersections of rank intervals.
     """
 
     name = "rank-swapping"
@@ -354,7 +352,7 @@ class RankSwapping(MaskedScheme):
 
 
 def partners(n: int, window: int, rng: Rng) -> Indices:
-    """Return each rank's partner at most ``window`` away, or itself, (n,)."""
+    """Each rank's partner at most ``window`` away, or itself, (n,)."""
     other, u = np.arange(n), rng.random(n).tolist()
     # free ranks from `free[first]`: a new search per window is a hundred times as slow
     free, first, end = list[int](), 0, 0
@@ -370,7 +368,7 @@ def partners(n: int, window: int, rng: Rng) -> Indices:
 
 
 FAR_FROM_ZERO = 1e-3
-"""Share of a column's size above which a value determines its factor accurately."""
+"""Relative size above which a value determines its factor."""
 
 
 @register
@@ -405,9 +403,9 @@ class MultiplicativeNoise(Scheme):
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]
     ) -> tuple[Array, list[Array], KroneckerNoise]:
-        """Return rows in column units, their sum with ``√v g``, and its law.
+        """Rows in column units, sum with ``√v g``, law.
 
-        Rows with values near 0 are excluded.
+        Without rows near 0.
         """
         unit = np.sqrt(np.square(x).mean(axis=0))
         rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
@@ -448,6 +446,6 @@ class FactorSampler(NamedTuple):
 
 
 def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:
-    """Return factors ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``."""
+    """Factors ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``."""
     noise = np.sqrt(level) * rng.standard_normal(shape)
     return np.exp(noise - level / 2.0) if logs else 1.0 + noise

@@ -1,17 +1,15 @@
 """PRAM: categories randomised by a published transition matrix.
 
-The post-randomisation method.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) | gouweleeuw1998 |
-| level | ``p``, share of the records that P leaves unchanged | scalar in [0, 1] | |
-| ``T(p)`` | ``p·I + (1 − p)·P``; P at level 0; retention-replacement if P has equal rows | (s, s) | |
-| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: P reversed by Bayes' rule | (s, s) | |
-| ``PQ`` | ``invariant``: replaces P and preserves expected shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
+| level | ``p``, share unchanged | scalar in [0, 1] | |
+| ``T(p)`` | ``p·I + (1 − p)·P``; retention-replacement if P has equal rows | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares | (s, s) | |
+| ``PQ`` | ``invariant``: replaces P and preserves shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
-Columns have one matrix each and are perturbed independently. A value that two copies show is probably
-the original. The matrix is public, so an attacker can apply Bayes' rule exactly.
+Columns are perturbed independently. A value that two copies show is probably the original. The
+matrix is public.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ Matrix = Annotated[list[list[float]], Field(min_length=1)]
 ROUNDING = 1e-9
 """Tolerance of a row's sum."""
 MOST_VALUES = 1_000
-"""Most values in a domain: eight megabytes per copy."""
+"""Most values in a domain."""
 
 
 @register
@@ -121,9 +119,9 @@ class Pram(UniformScheme):
         return [np.array(held[name], dtype=np.float64) for name in names]
 
     def transition(self, level: float, size: int) -> Array:
-        """Return ``T(p)``, shape (s, s).
+        """``T(p)``, shape (s, s).
 
-        ``AuditorError`` before ``over`` a table of these categories.
+        ``AuditorError`` before ``over``.
         """
         if self._P is None or len(self._P) != size:
             raise AuditorError(
@@ -144,7 +142,7 @@ class Pram(UniformScheme):
 
 
 class PramCopies(FreshCopies):
-    """Copies drawn through the matrix; redrawn on request, not stored."""
+    """Copies drawn through the matrix, redrawn on request."""
 
     def __init__(self, original: Codes, size: int, key: Key, scheme: Pram) -> None:
         super().__init__(original, size, key)
@@ -155,7 +153,7 @@ class PramCopies(FreshCopies):
 
 
 def invariant(P: Array, q: Array) -> Array:
-    """Return ``P Q``, shape (s, s), which preserves shares: ``q P Q = q``.
+    """``P Q``, shape (s, s), which preserves shares: ``q P Q = q``.
 
     Q reverses P by Bayes' rule.
 

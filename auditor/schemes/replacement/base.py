@@ -1,19 +1,18 @@
 """Base of uniform schemes, the replacement process, and replacements.
 
-At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from ``π``. The value released at
-``p`` is the last one before ``−ln p``, or the original (xiao2009, Lemma 1). Events are in segments of
-equal length with a snapshot at each start; below ``exp(−HORIZON)`` values are found backwards. At
-p = 0 the copy is independent.
+Replacements from ``π`` arrive at rate 1 per tuple in time ``t = −ln p``. The value at ``p`` is the
+last one before ``−ln p``, or the original (xiao2009, Lemma 1). Segments of equal length start with
+a snapshot; below ``exp(−HORIZON)`` values are found backwards. At p = 0 the copy is independent.
 
 | ``replacement`` | ``π`` |
 | --- | --- |
 | ``uniform`` | ``1/s`` each |
-| ``prior`` | the table's own share of every category; of several columns the product |
-| ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
-| ``{column: [...], ...}`` | of several columns, each replaced independently: the product |
+| ``prior`` | table's shares; of several columns the product |
+| ``[0.5, 0.3, 0.2]`` | one column's, in order |
+| ``{column: [...], ...}`` | several columns, replaced independently |
 
-Between neighbours of levels ``p_l ≥ p ≥ p_r`` with values ``y_l, y_r`` the new value is ``y_l`` with
-probability u, ``y_r`` with probability v, else a replacement (xiao2009, eqs. 3 and 4):
+Between neighbours ``p_l ≥ p ≥ p_r`` the new value is ``y_l`` with probability u, ``y_r`` with v,
+else a replacement (xiao2009, eqs. 3 and 4):
 
     ``u = p/p_l``, ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``  where ``y_l = y_r``,
     ``u = (p − p_r)/(p_l − p_r)``, ``v = p_r·(p_l − p) / (p·(p_l − p_r))``  elsewhere.
@@ -58,17 +57,17 @@ __all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"
 
 
 class Coin(NamedTuple):
-    """Probabilities of the left and the right value; else a fresh draw."""
+    """Probabilities of the left and right value."""
 
     left: float
     right: float | Array
-    """One number, or one per value that the neighbours share, shape (s,)."""
+    """One number, or one per shared value, (s,)."""
 
 
 def coins(
     high: float, level: float, low: float | None, size: int, pi: Array | None = None
 ) -> tuple[Coin, Coin]:
-    """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
+    """Coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
     Levels ``high > level > low``; without a right neighbour both are ``(p/p_l, 0)``.
 
@@ -98,9 +97,9 @@ def coins(
 def replacements(
     rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None
 ) -> Codes:
-    """Return n values drawn uniformly from a domain, or from π, shape (n,).
+    """``n`` values drawn uniformly from a domain, or from π, shape (n,).
 
-    From π by inversion at multiples of 2⁻⁵³; a value of probability 0 is never drawn.
+    From π by inversion at multiples of 2⁻⁵³.
     """
     kind = code_type(size) if kind is None else kind
     if pi is None:
@@ -109,7 +108,7 @@ def replacements(
 
 
 def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
-    """Return the π quantiles of [0, 1) numbers, shape (n,)."""
+    """``π`` quantiles of [0, 1) numbers, shape (n,)."""
     sums = np.cumsum(pi)
     return np.searchsorted(sums / sums[-1], u, side="right")
 
@@ -123,15 +122,15 @@ class Draws:
         self._pi = pi
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
-        """Return uniform numbers on [0, 1)."""
+        """Uniform numbers on [0, 1)."""
         return self._rng.random(n)
 
     def values(self, n: int) -> Codes:
-        """Return n replacements."""
+        """``n`` replacements."""
         return replacements(self._rng, n, self._size, self._pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
-        """Return ``left``, ``right`` or a fresh value, by the coins."""
+        """``left``, ``right`` or a fresh value, by the coins."""
         n = left.size
         coin = self.uniforms(n)
         out = np.array(left, copy=True)
@@ -150,7 +149,7 @@ class Draws:
 
 
 def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
-    """Return categories drawn by their rows of a matrix, shape (n,)."""
+    """Categories drawn by their rows of a matrix, shape (n,)."""
     u, y = rng.random(x.size), np.empty_like(x)
     for value, chances in enumerate(T):
         rows = np.flatnonzero(x == value)
@@ -174,7 +173,7 @@ class Between(NamedTuple):
 
 
 def between(levels: Sequence[float]) -> list[Between]:
-    """Return every copy with a more perturbed copy before it."""
+    """Copies with a more perturbed copy before them."""
     found = []
     for number, level in enumerate(levels[:MOST_COPIES], start=1):
         before = sorted((other, k) for k, other in enumerate(levels[: number - 1], start=1))
@@ -191,10 +190,11 @@ def between(levels: Sequence[float]) -> list[Between]:
 def drawn_between(
     law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]
 ) -> list[Drawn]:
-    """Return each copy's coin with its observed frequencies.
+    """Each copy's coin with its observed frequencies.
 
     ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do.
-    Neighbours agree on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``, q the prior.
+    Neighbours agree on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``, q the
+    prior.
     """
     found, levels = [], law.levels
     pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
@@ -222,7 +222,7 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """Copies of one block of records, registered in order and read at will."""
+    """Copies of one block of records."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         self.original = np.ascontiguousarray(original, dtype=code_type(size))
@@ -231,7 +231,7 @@ class Copies(ABC):
         self._keys: list[Key] = []
 
     def ask(self, level: float, key: Key | None = None) -> Codes:
-        """Return a new copy at a level, shape (n,), from a key."""
+        """New copy at a level, shape (n,), from a key."""
         self.skip(level, key)
         return self.copy(len(self.levels))
 
@@ -246,10 +246,10 @@ class Copies(ABC):
 
     @abstractmethod
     def copy(self, number: int) -> Codes:
-        """Return copy ``number`` (from 1), shape (n,)."""
+        """Copy ``number`` (from 1), shape (n,)."""
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return each tuple's changes of value by falling level, plus 1, (n,)."""
+        """Each tuple's changes of value by falling level, plus 1, (n,)."""
         order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
         copies = (self.copy(place + 1) for place in order)
         sizes = np.ones(self.original.size, dtype=np.int64)
@@ -259,7 +259,7 @@ class Copies(ABC):
 
 
 def stream_of(key: Key, number: int) -> Rng:
-    """Return the random stream of one copy of one block."""
+    """Random stream of one copy of one block."""
     block = (key.block,) if key.block else ()
     return stream(key.seed, key.scheme, key.replicate, "copy", number, *block)
 
@@ -279,7 +279,7 @@ class FreshCopies(Copies):
 
 
 def code_blocks(codes: Codes) -> list[Codes]:
-    """Return a column's blocks, in order."""
+    """Column's blocks, in order."""
     return [codes[a:b] for a, b in row_blocks(codes.size, BLOCK_WIDTH)]
 
 
@@ -312,7 +312,7 @@ class UniformScheme(Scheme):
     level_of_original = 1.0
     multilevel: ClassVar[bool]
     by_retention: ClassVar[bool] = True
-    """Whether a level is a retention probability, with replacements from one distribution."""
+    """Whether levels are retention probabilities, replacements of one distribution."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
@@ -321,7 +321,7 @@ class UniformScheme(Scheme):
         categories_of(table)
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
-        """Return the exact law of copies at these levels over ``size`` values."""
+        """Exact law of copies at these levels over ``size`` values."""
         pi = self.replaced_by(size)
         return UniformLaw(
             tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist())
@@ -332,18 +332,15 @@ class UniformScheme(Scheme):
         return self
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π``, shape (s,); None if uniform."""
+        """``π``, shape (s,); None if uniform."""
         return None
 
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of a column's copies, from codes of shape (n,).
-
-        A block is 65,536 records with a key of its own (``blocked``).
-        """
+        """Generator of a column's copies, from codes of shape (n,)."""
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of a column's copies, block by block."""
+        """Generator of a column's copies, block by block."""
         blocks = [
             self.copies(part, size, replace(key, block=k))
             for k, part in enumerate(code_blocks(original))
@@ -360,9 +357,9 @@ class UniformScheme(Scheme):
 
 
 SEGMENTS = 32
-"""Number of snapshots. Twice as many would halve the replay and add 32 bytes per tuple."""
+"""Number of snapshots: twice as many halve the replay, for 32 bytes per tuple."""
 HORIZON = 7.0
-"""Largest stored time: retention 0.0009; xiao2009 calls 0.001 the lowest useful level."""
+"""Largest stored time: retention 0.0009."""
 STEP = HORIZON / SEGMENTS
 
 
@@ -389,7 +386,7 @@ class ProcessCopies(Copies):
         return self.release(self.levels[number - 1])
 
     def release(self, level: float) -> Codes:
-        """Return the copy at a retention probability in [0, 1], shape (b,)."""
+        """Copy at a retention probability in [0, 1], shape (b,)."""
         if level >= 1:
             return self.original.copy()
         if level <= 0:
@@ -450,7 +447,7 @@ ROUNDING = 1e-9
 
 
 def checked(stated: Replacement) -> Replacement:
-    """Return the parameter; ``ValueError`` if it is no distribution."""
+    """Parameter; ``ValueError`` if it is no distribution."""
     for name, shares in _columns(stated).items():
         of = f"column {quoted(name)}: " if name else ""
         if min(shares) < 0:
@@ -476,7 +473,7 @@ def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
 
 
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
-    """Return ``π`` over a table's domain, shape (s,); None if uniform.
+    """``π`` over a table's domain, shape (s,); None if uniform.
 
     ``AuditorError`` if a column has another number of categories.
     """
@@ -535,7 +532,7 @@ def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
 
 
 def never_drawn(pi: Array | None) -> str:
-    """Return a warning about values that are never drawn, or ""."""
+    """Warning about values that are never drawn, or ""."""
     count = 0 if pi is None else int((pi == 0).sum())
     if not count:
         return ""

@@ -3,29 +3,28 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``s`` | size of the domain | scalar | xiao2009, table 2 |
-| ``p`` | retention probability: the chance that a value is kept | scalar in [0, 1] | |
-| ``π`` | distribution of replacements: ``1/s`` each, unless stated otherwise | (s,) | agrawal2005 |
+| ``p`` | probability that a value is kept | scalar in [0, 1] | |
+| ``π`` | distribution of replacements, ``1/s`` each by default | (s,) | agrawal2005 |
 | ``T(p)`` | ``p·I + (1 − p)·1πᵀ``: chance of y (column) from x (row) | (s, s) | xiao2009, eq. 1 |
-| ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s, s) | xiao2009, eq. 10 |
-| ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any other original | scalar | |
+| ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w`` | (s, s) | xiao2009, eq. 10 |
+| ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of chances of output y under y and any other original | scalar | |
 
-Copies of one multilevel release, in descending order of ``p``, are a Markov chain from the original
-(Lemma 1) for any π, as ``T(a)T(b) = T(ab)`` (remark that ends section 5.2). For one value y against
-all others, the paper's results hold with ``1/π_y`` for s.
+Multilevel copies by descending ``p`` are a Markov chain from the original (Lemma 1) for any π, as
+``T(a)T(b) = T(ab)`` (section 5.2). For one value y, the paper's results hold with ``1/π_y`` for s.
 
-Copies drawn independently by stated matrices ``T_i`` (gouweleeuw1998) have the joint law
-``Π T_i[x, y_i]`` and ``ε = max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
+Independent copies by matrices ``T_i`` (gouweleeuw1998) have the joint law ``Π T_i[x, y_i]`` and ``ε
+= max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
 
-Copies without a stated law get an estimated one, from matched pairs:
+A law estimated from matched pairs:
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``p`` | retention of the nearest uniform law: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
+| ``p`` | retention of the nearest uniform law: ``(m − 1/s)/(1 − 1/s)``, m the share unchanged | scalar |
 | ``T_i[x, y]`` | ``(n_xy + w·U[x, y]) / (n_x + w)``, U the uniform law at p | (s, s) |
-| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row being Dirichlet with ``w·U`` (``evidence``) | scalar |
+| ``w`` | likeliest of `RECORDS_BY_LAW`, rows being Dirichlet with ``w·U`` (``evidence``) | scalar |
 
-Copy j is *redundant* given copy i of higher retention, and does not count, if copy i predicts it better
-than the originals do, by this evidence.
+Copy j is *redundant* given copy i of higher retention if i predicts it better than the originals
+do.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ EXACTLY = 1e-12
 RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
 """Candidate prior weights ``w``, in records of the uniform law."""
 FEWEST_PER_CELL = 10
-"""Fewest records per cell; below, each attribute is modelled as perturbed independently."""
+"""Fewest records per cell; below, attributes are perturbed independently."""
 MOST_VALUES = 1_000
-"""Most values in an estimated domain: eight megabytes per copy."""
+"""Most values in an estimated domain."""
 
 
 def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
-    """Return ``(1 − p)·π_y`` of all y, shape (s,); one number for uniform π."""
+    """``(1 − p)·π_y`` of all y, shape (s,); one number for uniform π."""
     return (1.0 - retention) / size if pi is None else (1.0 - retention) * pi
 
 
 def transition_matrix(retention: float, size: int, pi: Array | None = None) -> Array:
-    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s), π uniform by default.
+    """``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s), π uniform by default.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def transition_matrix(retention: float, size: int, pi: Array | None = None) -> A
 
 
 def step(high: float, low: float) -> float:
-    """Return the retention ``p_w/p_b`` from ``high`` to ``low ≤ high``.
+    """Retention ``p_w/p_b`` from ``high`` to ``low ≤ high``.
 
     0 from 0.
     """
@@ -79,7 +78,7 @@ def step(high: float, low: float) -> float:
 
 
 def odds_ratio(retention: float, size: float) -> float:
-    """Return ``R = 1 + s·p/(1 − p)``, possibly infinite.
+    """``R = 1 + s·p/(1 − p)``, possibly infinite.
 
     ``1/π_y`` for s if π is not uniform.
     """
@@ -94,11 +93,10 @@ class UniformLaw:
 
     Attributes
     ----------
-    levels : tuple of float
-        Retention probabilities in [0, 1], in the order of the copies.
-    size : int
-    multilevel : bool
-        Whether copies are one replacement process, or fresh draws.
+    levels
+        Retention probabilities in [0, 1].
+    multilevel
+        One replacement process, or fresh draws.
     replacement : tuple of s floats, optional
         ``π``; None: uniform.
     """
@@ -108,10 +106,10 @@ class UniformLaw:
     multilevel: bool
     replacement: tuple[float, ...] | None = None
     by_retention: ClassVar[bool] = True
-    """Whether every copy keeps a value with its level's probability, or draws from ``π``."""
+    """Whether copies keep a value with their level's probability, or draw from ``π``."""
 
     def of(self, copies: Sequence[int]) -> Self:
-        """Return the law of a coalition, by copy numbers from 1."""
+        """Law of a coalition, by copy numbers from 1."""
         return replace(self, levels=tuple(self.levels[copy - 1] for copy in copies))
 
     @cached_property
@@ -121,11 +119,11 @@ class UniformLaw:
 
     @property
     def rarity(self) -> float:
-        """``1/min π``, the size of a uniform domain as rare as the rarest value."""
+        """``1/min π``."""
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
-        """Return ``(1 − p)·π_y`` of every y, (b,), or one number."""
+        """``(1 − p)·π_y`` of every y, (b,), or one number."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
 
@@ -142,10 +140,10 @@ class UniformLaw:
     def transition_matrix(
         self, source: int | None, target: int, prior: Array | None = None
     ) -> Array:
-        """Return P(copy ``target`` | copy ``source`` or original), shape (s, s).
+        """P(copy ``target`` | copy ``source`` or original), shape (s, s).
 
-        Copies count from 1; source None is the original. A row is NaN if the source cannot show its
-        value. ``ValueError`` without a prior if copies are fresh or the target is less perturbed.
+        Copies count from 1. A row is NaN if the source cannot show its value. ``ValueError``
+        without a prior if copies are fresh or the target is less perturbed.
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
         if source is None or source == target or (self.multilevel and low <= high):
@@ -162,7 +160,7 @@ class UniformLaw:
         return np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0)
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
+        """``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         if not self.multilevel:
             places = range(1, len(self.levels) + 1)
             return independent([self.transition_matrix(None, place) for place in places], self.size)
@@ -175,43 +173,43 @@ class UniformLaw:
         return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
+        """``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
-        """Return ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
+        """``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
         return np.einsum("x,x...->x...", prior, self.given_original())
 
     def epsilon(self) -> float:
-        """Return the local differential privacy ``ε`` of all copies together.
+        """Local differential privacy ``ε`` of all copies.
 
         ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``, summed over fresh copies; of multilevel copies
-        the best alone counts. Infinite if some value is never drawn.
+        the best counts.
         """
         each = [math.log(odds_ratio(level, self.rarity)) for level in self.levels]
         return max(each) if self.multilevel else math.fsum(each)
 
     def odds(self) -> float:
-        """Return ``exp(ε)``."""
+        """``exp(ε)``."""
         bits = self.epsilon()
         return math.inf if bits > 700 else math.exp(bits)
 
     def odds_of(self, level: float) -> Array:
-        """Return ``R_y`` of one copy for every value y, shape (s,)."""
+        """``R_y`` of one copy for every value y, shape (s,)."""
         if self.pi is None or not 0.0 < level < 1.0 or self.size == 1:
             return np.full(self.size, odds_ratio(level, self.size))
         with np.errstate(divide="ignore"):
             return 1.0 + level / ((1.0 - level) * self.pi)
 
     def odds_by_value(self) -> Array:
-        """Return the odds factor if all copies show y, for every y, shape (s,)."""
+        """Odds factor if all copies show y, for every y, shape (s,)."""
         each = [self.odds_of(level) for level in self.levels]
         return np.max(each, axis=0) if self.multilevel else np.prod(each, axis=0)
 
     def best_is_sufficient(self) -> bool:
         """Whether ``P(y_j | y_b, x)`` never depends on x, b being the best copy.
 
-        Multilevel copies are a chain. Fresh copies depend on x alone, unless ``y_b`` determines it.
+        Fresh copies depend on x, unless ``y_b`` determines it.
         """
         best, *others = (self.levels[place] for place in self.descending)
         return self.multilevel or self.size == 1 or best == 1.0 or not any(others)
@@ -222,7 +220,7 @@ def _inverse(chance: float) -> float:
 
 
 def independent(transitions: Sequence[Array], size: int) -> Array:
-    """Return ``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
+    """``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
     joint = np.ones(size)
     for T in transitions:
         joint = joint[..., None] * T.reshape(size, *(1,) * (joint.ndim - 1), size)
@@ -230,7 +228,7 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
 
 
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
-    """Return the expected size of a tuple's compressed history, ``1 + disp``.
+    """Expected size of a compressed history, ``1 + disp``.
 
     ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
     shares (xiao2009, proof of Lemma 2). Below ``1 + ln(p_max/p_min)``.
@@ -243,7 +241,7 @@ def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None)
 
 
 def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
-    """Return the share of the categories' variance left by one copy.
+    """Share of the categories' variance left by one copy.
 
     ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` by Bayes estimates from the prior q > 0, with ``P(x,
     y) = q_x (p·[x = y] + a_y)`` and ``a = (1 − p)π`` (xiao2009, eq. 1). The sum over x of ``P(x, y)²``
@@ -267,8 +265,8 @@ class MatrixLaw(UniformLaw):
 
     Attributes
     ----------
-    transitions : tuple of k ndarrays of shape (s, s)
-        ``T_i``, in the order of the copies; rows are distributions, *not checked*.
+    transitions : tuple of k (s, s)
+        ``T_i``; rows are distributions, *not checked*.
     """
 
     transitions: tuple[Array, ...] = field(default=(), repr=False)
@@ -319,13 +317,11 @@ class MatrixLaw(UniformLaw):
 class EstimatedLaw(MatrixLaw):
     """Estimated law of one tuple's copies given its value.
 
-    ``levels`` are the retentions of the nearest uniform laws. Only other records can validate it. *Not
-    estimated*: other dependence between copies.
+    ``levels`` are of the nearest uniform laws. *Not estimated*: other dependence between copies.
 
     Attributes
     ----------
-    redundant : ndarray of shape (k, k)
-        Whether the column's copy is redundant given the row's.
+    redundant : (k, k)
     """
 
     redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
@@ -348,7 +344,7 @@ class EstimatedLaw(MatrixLaw):
 
 
 def estimated(x: Codes, copies: Sequence[Codes], shape: Sequence[int]) -> EstimatedLaw:
-    """Return the law estimated from codes of original and copies, shapes (n,).
+    """Law estimated from codes of original and copies, shapes (n,).
 
     ``shape`` has each attribute's number of values.
     """
@@ -364,7 +360,7 @@ def estimated(x: Codes, copies: Sequence[Codes], shape: Sequence[int]) -> Estima
 
 
 def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]:
-    """Return ``T``, shape (s, s), and its evidence."""
+    """``T``, shape (s, s), and its evidence."""
     size = math.prod(shape)
     if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
         each = zip(*(np.unravel_index(codes, tuple(shape)) for codes in (x, y)), shape, strict=True)
@@ -379,10 +375,10 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
 
 
 def evidence(counts: NDArray[np.integer[Any]], alpha: Array) -> float:
-    """Return the Dirichlet-multinomial log-likelihood of counts, (s, s).
+    """Dirichlet-multinomial log-likelihood of counts, (s, s).
 
     Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
-    Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
+    Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``.
     """
     met, gammaln = counts > 0, scipy.special.gammaln
     rows = gammaln(alpha.sum(axis=1)) - gammaln((alpha + counts).sum(axis=1))
@@ -390,10 +386,9 @@ def evidence(counts: NDArray[np.integer[Any]], alpha: Array) -> float:
 
 
 def estimated_retention(x: Codes, y: Codes, size: int, pi: Array | None = None) -> float:
-    """Return the maximum-likelihood retention from r matched pairs.
+    """Maximum-likelihood retention from r matched pairs.
 
-    With replacements by π the mean of ``π_x`` replaces ``1/s``: unbiased, not maximum likelihood. Kept
-    off 1 by half a record.
+    With π, the mean of ``π_x`` replaces ``1/s``: unbiased only. Kept off 1 by half a record.
     """
     chance = 1 / size if pi is None else float(np.mean(pi[x]))
     if chance >= 1.0:
