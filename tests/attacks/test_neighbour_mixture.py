@@ -11,7 +11,6 @@ from auditor_attacks.neighbour_mixture import (
     WINDOWS,
     around,
     components,
-    folds,
     group_rows,
     least_risk,
     normal_scores,
@@ -122,13 +121,14 @@ def test_cycles_are_found_at_any_place():
     assert left("neighbour-mixture", release) < 0.06
 
 
-def test_a_row_has_one_fold_in_any_block():
-    copy = np.random.default_rng(2).normal(size=(4000, 3))
-    found = folds(copy)
-    np.testing.assert_array_equal(folds(copy[1000:1500]), found[1000:1500])
-    counts = np.bincount(found, minlength=FOLDS)
-    # four binomial deviations of 1,000
-    assert np.abs(counts - 1000).max() < 4 * np.sqrt(750)
+@pytest.mark.parametrize("level", [2.0, 8.0, 20.0])
+def test_trends_are_used_under_strong_noise(level):
+    """Half of the mixture's error is the trends' at least."""
+    t = np.linspace(0.0, 1.0, 600)
+    X = np.column_stack([np.exp(2.0 * t), t + np.sin(6.0 * t), np.sqrt(t)])
+    for seed in range(3):
+        release = auditor.perturb(X, "corner-wave", [level], seed=2**40 + seed)
+        assert left("neighbour-mixture", release) < 0.5 * left("mixture-estimate", release)
 
 
 def test_components_have_variance_1():
