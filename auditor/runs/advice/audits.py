@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def draws(self) -> int:
-        """Draws per audit."""
+        """Most draws per audit."""
         fewest = SAMPLE_DRAWS if self.sampled else FEWEST_DRAWS
         return min(MOST_DRAWS, max(fewest, DRAWN // self.rows))
 
@@ -413,7 +413,7 @@ class Trials:
             strong = self.strong.get(candidate.curve or candidate.name, ())
             every = self.asked.draws
             found = self.asked.audit(candidate.name, levels, strong, min(FEWEST_DRAWS, every))
-            # more draws only if they may change the verdict: 2.5 times as fast on small tables
+            # more draws only if they may change the verdict: half the time on small tables
             if self.asked.verdict(found) != self.asked.verdict(found, draws=every):
                 found = self.asked.audit(candidate.name, levels, strong, every)
             self.audits[name, levels] = found
