@@ -399,9 +399,7 @@ class Trials:
 
     def audit(self, candidate: Candidate, place: int) -> AuditResult:
         """Audit of the whole release, made once."""
-        levels = candidate.levels(place)
-        alone = candidate.curve and levels == candidate.alone(place)
-        return self._audited(candidate.curve if alone else candidate.name, candidate, levels)
+        return self._audited(candidate.name, candidate, candidate.levels(place))
 
     def whole(self, candidate: Candidate, place: int) -> Tried:
         """Audit of the whole release."""
@@ -412,9 +410,10 @@ class Trials:
         if (name, levels) not in self.audits:
             strong = self.strong.get(candidate.curve or candidate.name, ())
             every = self.asked.draws
-            found = self.asked.audit(candidate.name, levels, strong, min(FEWEST_DRAWS, every))
-            # more draws only if they may change the verdict: half the time on small tables
-            if self.asked.verdict(found) != self.asked.verdict(found, draws=every):
+            # the search draws more only if the verdict may change: half the time on small tables
+            few = min(FEWEST_DRAWS, every) if name == candidate.curve else every
+            found = self.asked.audit(candidate.name, levels, strong, few)
+            if few < every and self.asked.verdict(found) != self.asked.verdict(found, None, every):
                 found = self.asked.audit(candidate.name, levels, strong, every)
             self.audits[name, levels] = found
         return self.audits[name, levels]
