@@ -8,7 +8,7 @@ Joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
 | ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
 | ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t | (r,) | |
+| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the quarter k of the table, which has row t | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
@@ -129,7 +129,7 @@ class NeighbourMixture(RowAttack):
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count))
+        near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count), count)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, own, f, wiener, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         r, basis = u.shape[1], seen.pencil.basis
@@ -140,8 +140,6 @@ class NeighbourMixture(RowAttack):
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
-            if not maps:
-                return mixture.fit(view, blocks)
             maps.append(maps[0] @ maps[0].T @ A_1.T)
             view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
         *joint, single = (basis.T @ each for each in view.starts["predictions"])
@@ -185,7 +183,7 @@ class Neighbourhood:
     """Rows of copies in coordinates, and the features of other rows.
 
     Windows average the coordinates ``windowed`` of d within groups of ``group`` rows; ``knots``, shape
-    (KNOTS, d), are their quantiles.
+    (KNOTS, d), are their quantiles. The table has ``count`` rows.
     """
 
     alone: PosteriorMean
@@ -193,6 +191,7 @@ class Neighbourhood:
     windowed: Indices
     knots: Array
     group: int
+    count: int
 
     @property
     def reach(self) -> int:
@@ -201,6 +200,13 @@ class Neighbourhood:
 
     def at(self, first: int) -> Neighbourhood:
         return replace(self, filtered=self.filtered.at(first))
+
+    def folds(self, rows: Indices) -> Indices:
+        """Return folds, quarters of the table.
+
+        Neighbours' features contain a row's own noise, so few may be in other folds.
+        """
+        return (rows + self.filtered.first) * FOLDS // self.count
 
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
         """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates."""
@@ -228,7 +234,8 @@ def samples(
             low, stop = max(0, start - near.reach), start + max(1, round(n * share / count))
             stretch = [copy[low : stop + near.reach] for copy in copies]
             rows = np.arange(start - low, min(stop, n) - low)
-            yield *near.at(first + low).of(stretch, rows), folds(stretch[0])[rows]
+            here = near.at(first + low)
+            yield *here.of(stretch, rows), here.folds(rows)
         first += n
 
 
@@ -284,8 +291,9 @@ class WithNeighbours(Reconstruction):
         return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        u, own, f, wiener = self.near.of(copies, np.arange(len(copies[0])))
-        P = predicted(f, folds(copies[0]), self.B)
+        rows = np.arange(len(copies[0]))
+        u, own, f, wiener = self.near.of(copies, rows)
+        P = predicted(f, self.near.folds(rows), self.B)
         return np.einsum("ebn,en->bn", np.array(self.each(u, own, P, wiener)), self.weights)
 
     def each(self, u: Array, own: Array, P: Array, wiener: Array) -> list[Array]:
@@ -295,16 +303,6 @@ class WithNeighbours(Reconstruction):
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
         alone = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
         return [wiener, self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
-
-
-def folds(copy: Array) -> Indices:
-    """Return each row's fold, shape (b,), a hash of the row itself."""
-    bits = np.ascontiguousarray(copy, dtype=np.float64).view(np.uint64)
-    odd = np.random.default_rng(0).integers(0, 2**63, bits.shape[1], dtype=np.uint64) * 2 + 1
-    mixed = (bits ^ (bits >> np.uint64(29))) * odd
-    return ((mixed.sum(axis=1, dtype=np.uint64) >> np.uint64(40)) % np.uint64(FOLDS)).astype(
-        np.intp
-    )
 
 
 def quantiles(values: Array) -> Array:
@@ -383,11 +381,10 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps, (r, c), to useful predictions and their components."""
+    """Return maps, (r, c), to useful predictions, or the best, and their components."""
     gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
-    sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
-    if not sure.size:
-        return []
+    z = np.sqrt(len(u)) * gain.mean(axis=0) / (gain.std(axis=0) + 1e-300)
+    sure = np.flatnonzero(z >= min(SURE_OF, z.max()))
     own, sizes = np.eye(u.shape[1])[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
     return [own, *(own @ components(P[:, sure], size) for size in sizes)]
 

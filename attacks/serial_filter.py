@@ -119,16 +119,15 @@ class SerialFilter(RowAttack):
             found = make(starts.get("lags"), 0, parts)
         else:
             y = np.hstack(list(parts))
+            kind, inputs = (self.name, serial, known), (K_X, K_Z, mu, view.weights, y)
             if "slow" not in starts:
                 starts["slow"] = 0
                 if serial is None and count >= FEWEST_LINE_ROWS and has_trend(y.T):
-                    signs = stream(view.seed, self.name).choice((-1.0, 1.0), y.shape)
-                    z = symmetric_root(K_Z) @ scipy.fft.idct(signs, norm="ortho", axis=1)
-                    starts["slow"] = least_risk(make, y, z)
+                    rng = stream(view.seed, self.name)
+                    choose = partial(least_risk, make, y, K_Z, rng)
+                    starts["slow"] = fitted_once(choose, (kind, view.seed), *inputs)
             lags, slow = starts.get("lags"), starts["slow"]
-            kind = "serial-filter", serial, known, lags, slow
-            inputs = K_X, K_Z, mu, view.weights, y
-            found = fitted_once(lambda: make(lags, slow, [y]), kind, *inputs)
+            found = fitted_once(lambda: make(lags, slow, [y]), (kind, lags, slow), *inputs)
         starts.setdefault("lags", max(1, found.neighbours // 2))
         return found
 
@@ -176,12 +175,19 @@ def fitted(
     return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
 
 
-def least_risk(make: Callable[[int | None, int, list[Array]], Filtered], y: Array, z: Array) -> int:
+def least_risk(
+    make: Callable[[int | None, int, list[Array]], Filtered],
+    y: Array,
+    K_Z: Array,
+    rng: np.random.Generator,
+) -> int:
     """Return the number of slow cosines of least unbiased risk.
 
     ``E(x̂ − y)² + 2 Σ z ∂x̂/∂y z``, from fits to ``y + PROBE z``. The probe z, shape (N, n), has the
     noise's covariance. Its cosines have random signs, so a trend's degrees of freedom are exact.
     """
+    signs = rng.choice((-1.0, 1.0), y.shape)
+    z = symmetric_root(K_Z) @ scipy.fft.idct(signs, norm="ortho", axis=1)
     moved, tried, risks = y + PROBE * z, (0, *SLOW), []
     for slow in tried:
         found = make(None, slow, [y])

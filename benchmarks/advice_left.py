@@ -90,7 +90,9 @@ def main() -> None:
                 print(lines[-1], flush=True)
         os.chdir("/")
     if page:
-        page.write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
+        some = f"advice_left --only {asked.only}" if asked.only else "advice_left"
+        head = INTRODUCTION.replace("advice_left", some, 1)
+        page.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

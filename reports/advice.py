@@ -86,7 +86,7 @@ def advice_document(advice: Advice) -> Document:
         "Exposure.": HOW,
         "Loss of use.": f"{capital(advice.use)}, averaged over attributes and, to compare releases, over copies.",
         "ε.": f"{GUARANTEE} Here δ is {advice.delta:g}." if taken.epsilon else "",
-        "Search.": f"The grid is {advice.grid}. Each figure is a mean of {advice.replicates} draws of the noise on {some} records.",
+        "Search.": f"The grid is {advice.grid}. Each figure is a mean of up to {advice.replicates} draws of the noise on {some} records.",
     }
     notes = Items([*map(isolated, advice.notes)])
     command = Code("command", "sh", clean(advice.command), "Command")

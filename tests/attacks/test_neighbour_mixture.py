@@ -98,6 +98,16 @@ def test_cycles_are_found_at_any_place():
     assert left("neighbour-mixture", release) < 0.06
 
 
+@pytest.mark.parametrize("level", [2.0, 8.0, 20.0])
+def test_trends_are_used_under_strong_noise(level):
+    """Half of the mixture's error is the trends' at least."""
+    t = np.linspace(0.0, 1.0, 600)
+    X = np.column_stack([np.exp(2.0 * t), t + np.sin(6.0 * t), np.sqrt(t)])
+    for seed in range(3):
+        release = auditor.perturb(X, "corner-wave", [level], seed=2**40 + seed)
+        assert left("neighbour-mixture", release) < 0.5 * left("mixture-estimate", release)
+
+
 @pytest.mark.slow
 def test_fits_to_redraws_from_the_release_s_own_fit_give_the_bars_of_fits_from_nothing(
     tmp_path, monkeypatch

@@ -16,9 +16,10 @@ from auditor_reports.figures import Figure, number, plus_minus
 from auditor_reports.headline import remedy_text
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
-from auditor_reports.reading import Reading
+from auditor_reports.reading import GAIN, Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdict, verdicts
+from tests.audited import record
 
 
 def of(value, half=None, coalition=(1,)):
@@ -33,6 +34,20 @@ def of(value, half=None, coalition=(1,)):
 ])  # fmt: skip
 def test_a_figure_is_written_to_the_precision_of_its_error_bar(value, half, text):
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
+
+
+def test_a_gain_over_replicates_is_that_of_the_results():
+    gain = {"metric": "collusion_gain", "coalition": (1, 2)}
+    gains = [record(0.5 + each / 100, 0.02, replicate=each, **gain) for each in range(1, 7)]
+    errors = [
+        record(value, 0.02, replicate=each, coalition=held)
+        for each in range(1, 7)
+        for held, value in (((1, 2), 0.5 + each / 10), ((1,), 1.0))
+    ]
+    reading = Reading(report_cases.audited([*gains, *errors]))
+    (found,) = [reading.figures(one, "collusion_gain") for one in reading.settings(GAIN)]
+    assert found[1, 2].value == pytest.approx(pooled(gains)[0])
+    assert found[1, 2].half == pytest.approx(Z95 * pooled(gains)[1])
 
 
 def test_verdicts_of_the_four_schemes(quickstart):

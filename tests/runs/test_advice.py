@@ -49,7 +49,8 @@ def drawn(mean, error, count=4, theory=None):
 
 
 def found(*cells):
-    return SimpleNamespace(measurements=[record for cell in cells for record in cell])
+    records = [record for cell in cells for record in cell]
+    return SimpleNamespace(measurements=records, scenario={"replicates": len(cells[0])})
 
 
 def test_one_draw_s_interval_does_not_judge_the_mean():

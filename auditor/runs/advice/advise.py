@@ -223,7 +223,7 @@ def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> st
     )
     return (
         f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
-        f"({asked.rows:,} records, {asked.draws} draws of the noise each)"
+        f"({asked.rows:,} records, up to {asked.draws} draws of the noise each)"
     )
 
 

@@ -79,7 +79,7 @@ class Asked:
 
     @property
     def draws(self) -> int:
-        """Draws per audit."""
+        """Most draws per audit."""
         fewest = SAMPLE_DRAWS if self.sampled else FEWEST_DRAWS
         return min(MOST_DRAWS, max(fewest, DRAWN // self.rows))
 
@@ -155,15 +155,19 @@ class Asked:
             )
         return result
 
-    def verdict(self, result: AuditResult, target: float | None = None) -> Verdict:
+    def verdict(
+        self, result: AuditResult, target: float | None = None, draws: int | None = None
+    ) -> Verdict:
         """Verdict of `exposure` on one new release; undecided if its draw decides.
+
+        ``draws`` as if the audit had so many with the mean and spread of its own.
 
         With the spread ``s`` of one release, the target is met if the mean of the draws is ``ds``
         above it, and missed if as far below. By ten draws d is 6.4 to hold, and over a hundred
         cells 10.2 to fail (`astray`, Holm). Errors of n records spread by ``s ≤ t·√(2/n)`` at a
         target t.
         """
-        target = target or self.target
+        target, draws = target or self.target, draws or result.scenario["replicates"]
         cells = self._single(result, target)
         expected: tuple[tuple[Verdict, float, float], ...] = (
             ("holds", -1.0, LEVEL),
@@ -172,7 +176,7 @@ class Asked:
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
             unlucky = [
-                [one._replace(value=(one.value or 0.0) + sign * self._astray(one, z))]
+                [one._replace(value=(one.value or 0.0) + sign * self._astray(one, draws, z))]
                 for one in cells
             ]
             if (
@@ -182,10 +186,10 @@ class Asked:
                 return verdict
         return "undecided"
 
-    def _astray(self, one: Measurement, z: float) -> float:
+    def _astray(self, one: Measurement, draws: int, z: float) -> float:
         """`astray`; for a sample also the distance of its mean from the mean of all records."""
         sample = SURE * math.sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
-        return astray(one, self.draws, z) + sample
+        return astray(one, draws, z) + sample
 
     def strongest(self, result: AuditResult) -> tuple[list[str], float]:
         """Attacks that come near the strongest, and the share that it leaves."""
@@ -415,10 +419,14 @@ class Trials:
 
     def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
         if (name, levels) not in self.audits:
-            shared = candidate.curve or candidate.name
-            asked: list[Any] = [candidate.name, levels]
-            asked += [self.strong[shared]] if shared in self.strong else []
-            self.audits[name, levels] = self.asked.audit(*asked)
+            strong = self.strong.get(candidate.curve or candidate.name, ())
+            every = self.asked.draws
+            # the search draws more only if the verdict may change: half the time on small tables
+            few = min(FEWEST_DRAWS, every) if name == candidate.curve else every
+            found = self.asked.audit(candidate.name, levels, strong, few)
+            if few < every and self.asked.verdict(found) != self.asked.verdict(found, None, every):
+                found = self.asked.audit(candidate.name, levels, strong, every)
+            self.audits[name, levels] = found
         return self.audits[name, levels]
 
     def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
@@ -472,7 +480,7 @@ class Trials:
         """Message that no level meets the target, with the largest that is met."""
         shown = self.whole(candidate, candidate.places - 1)
         assert shown.exposed is not None
-        audit = self.audits[shown.scheme, shown.levels]
+        audit = self.audit(candidate, candidate.places - 1)
         most = next(
             (
                 share / 100

@@ -3,10 +3,8 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of all copies | li2012, section 3.2 |
-| ``L_i = v/v_1·r_i`` | levels of the copies, in ratios ``r_i`` from 1 to the spread, geometrically
-| |
-| ``K_X − G(v) K_X`` | error that the best linear attack leaves from all copies pooled | li2012 (7)
-|
+| ``L_i = v/v_1·r_i`` | levels of the copies, in geometric ratios ``r_i`` from 1 to the spread | |
+| ``K_X − G(v) K_X`` | error of the best linear attack on all copies pooled | li2012 (7) |
 | ``p`` | retention probability of the least perturbed copy | xiao2009, section 1 |
 
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is
