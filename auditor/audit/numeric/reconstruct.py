@@ -70,45 +70,6 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
         yield first()
 
 
-PHASES = 16
-"""Groups of rows of a block whose other rows are left out."""
-
-
-def rows_apart(sizes: Sequence[int], many: int, most: int) -> int:
-    """Distance of judged rows, of which there are about ``most`` or all; 1 for all.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Rows of each block.
-    many : int
-        Neighbours on either side.
-    """
-    return max(1, min(sum(sizes) // most, min(sizes) // (PHASES * max(1, many))))
-
-
-def thinned(around: Around, many: int, apart: int) -> Iterator[tuple[Around, list[int]]]:
-    """Yield every ``apart``-th row of a block, in ``PHASES`` groups, and the groups' sizes.
-
-    Groups run through the block, so they share trends. With neighbours each is a run of rows.
-    """
-    (index, x, copies), n = around.block, len(around.block[1])
-    if not many:
-        groups = [np.arange(phase * apart, n, PHASES * apart) for phase in range(PHASES)]
-        some = np.concatenate(groups)
-        x, copies = x[some], [copy[some] for copy in copies]
-        yield Around((index, x, copies), x, copies, 0, around.first), [*map(len, groups)]
-        return
-    size = n // (PHASES * apart)
-    for start in (phase * n // PHASES for phase in range(PHASES)):
-        first = around.before + start
-        own, low = slice(start, start + size), max(0, first - many)
-        wide = slice(low, first + size + many)
-        x, *copies = (table[wide] for table in (around.x, *around.copies))
-        block = index, around.block[1][own], [copy[own] for copy in around.block[2]]
-        yield Around(block, x, copies, first - low, around.first + start), [size]
-
-
 def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
     """Largest number of neighbours that some fitted attacks ask for.
 
@@ -290,8 +251,7 @@ def tally_rows(
     records: Sequence[CountsRecords] = (),
     inferences: Sequence[CountsInferences] = (),
     first: int = 0,
-    apart: int = 1,
-) -> tuple[Array, Array, list[int]]:
+) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
 
     Parameters
@@ -301,8 +261,6 @@ def tally_rows(
     records, inferences : sequences of B counters, optional
     first : int
         Place of the first row.
-    apart : int
-        As of ``thinned``; its groups replace those of ``counts``.
 
     Returns
     -------
@@ -310,27 +268,24 @@ def tally_rows(
         Squared errors by row group.
     expected : ndarray of shape (B,)
         Sum of theory's squared errors; NaN without theory.
-    rows : list of G int
-        Rows of each group.
 
     Raises
     ------
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    sums, rows, expected = [], list[int](), np.zeros(len(coalitions))
+    sums = []
+    expected = np.zeros(len(coalitions))
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    alike, many = [every.index(one) for one in every], most_neighbours(reconstructions)
-    for whole in with_neighbours(blocks(), many, first):
-        groups = counts[whole.block[0]]
-        for around, held in thinned(whole, many, apart) if apart > 1 else [(whole, groups)]:
-            estimates, theory = _tally_block(
-                reconstructions, coalitions, alike, around, tally, records, inferences
-            )
-            expected += theory
-            rows += filter(None, held)
-            sums += [*_squares(estimates, around.block[1], held, tally)]
-    return np.array(sums), expected, rows
+    alike = [every.index(one) for one in every]
+    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
+        estimates, theory = _tally_block(
+            reconstructions, coalitions, alike, around, tally, records, inferences
+        )
+        expected += theory
+        index, x, _ = around.block
+        sums += [*_squares(estimates, x, counts[index], tally)]
+    return np.array(sums), expected
 
 
 def _tally_block(
