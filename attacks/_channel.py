@@ -262,6 +262,13 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
     return mass, x[:, :-1] + share * width
 
 
+def alone(channel: Channel) -> Channel:
+    """Return the channel of a smooth channel's ``value`` as the only copy."""
+    if isinstance(channel, Combined):
+        return Combined(channel.noise, np.ones(1))
+    return Product((channel.noise,), (0,))
+
+
 def channels(view: View) -> list[Channel]:
     """Return the channel of each attribute for a coalition's copies.
 

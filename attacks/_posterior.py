@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from auditor.adversary.single_copy import Histogram, Method, reconstruct
 from auditor.plugin import Array, NoiseDensity, Reconstruction, View, scipy, stream
 
-from ._channel import Channel, Combined, Product, by_attribute
+from ._channel import Channel, alone, by_attribute
 from ._fits import fitted_once
 from ._some_rows import some_rows
 
@@ -191,12 +191,7 @@ def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimat
     if not channel.smooth or count > MOST_TABLED:
         return direct
     grid = np.linspace(low, high, int(count) + 1)
-    alone = (
-        Combined(channel.noise, np.ones(1))
-        if isinstance(channel, Combined)
-        else Product((channel.noise,), (0,))
-    )
-    table = direct(grid[:, None], alone)
+    table = direct(grid[:, None], alone(channel))
 
     def interpolated(copies: Array) -> Array:
         y = channel.value(copies)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from auditor.plugin import Array, Moments, NotApplicable
+from auditor.plugin import Array, Indices, Moments, NotApplicable
 
 MOST_ROWS = 20_000
 
@@ -24,13 +24,20 @@ def some_rows(
     rows, keys = np.empty((0, 0)), np.empty(0)
     for copies in blocks:
         drawn = rng.random(len(copies[0]))
-        here = np.sort(np.argsort(drawn)[:MOST_ROWS])
+        here = least(drawn)
         found = of([copy[here] for copy in copies])
         rows = np.concatenate([rows, found]) if len(rows) else np.array(found)
         keys = np.append(keys, drawn[here])
-        kept = np.sort(np.argsort(keys)[:MOST_ROWS])
+        kept = least(keys)
         rows, keys = rows[kept], keys[kept]
     return rows
+
+
+def least(keys: Array) -> Indices:
+    """Return the places of the least ``MOST_ROWS`` keys, in order."""
+    if len(keys) <= MOST_ROWS:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS])
 
 
 def stacked_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array, int]:

@@ -27,8 +27,9 @@ independent between rows, and dependence of equal form along the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, combinations, product
 from typing import Annotated
 
@@ -84,6 +85,8 @@ SURE_GROUPS, FEWEST_GROUPS = 3.5, 20
 """Standard errors by which products within groups must be larger, and fewest groups."""
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
+Estimate = Callable[[], Array]
+"""Function to estimates of shape (b, N)."""
 
 
 @register
@@ -163,9 +166,10 @@ class NeighbourMixture(RowAttack):
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         moved = u + PROBE * z
-        here = made.each(u, own, P, wiener)
+        here = [one() for one in made.each(u, own, P, lambda: wiener)]
         stirred = wiener + (moved - u) @ (filtered.own @ basis).T
-        there = made.each(moved, alone.posterior.mean(moved), P, stirred)
+        d = alone.posterior.mean(moved)
+        there = [one() for one in made.each(moved, d, P, lambda: stirred)]
         # fitted coefficients pass more noise, as in Mallows' C_p
         joints = [alone.placed, *(one for one, _ in posteriors)]
         fitted = [filtered.lines.leverage * len(u), *(one.parameters for one in joints)]
@@ -208,24 +212,23 @@ class Neighbourhood:
         """
         return (rows + self.filtered.first) * FOLDS // self.count
 
-    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates."""
+    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array]:
+        """Return u, d, and ``f``, 1 and ``w`` first."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
         near = d[:, self.windowed]
         first = self.filtered.first
         scores = normal_scores(near, self.knots)
-        means = [around(each, rows, first, self.group) for each in (near, scores)]
+        means = around(np.hstack([near, scores]), rows, first, self.group)
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        f = np.hstack([np.ones((len(rows), 1)), w, *means])
-        return u[rows], d[rows], f, self.filtered.rows(copies)[rows]
+        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, means])
 
 
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
 ) -> Iterator[tuple[Array, Array, Array, Array, Indices]]:
-    """Yield ``Neighbourhood.of`` and folds of evenly spread stretches of rows."""
+    """Yield u, d, ``f``, the filter's estimates and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
@@ -235,7 +238,8 @@ def samples(
             stretch = [copy[low : stop + near.reach] for copy in copies]
             rows = np.arange(start - low, min(stop, n) - low)
             here = near.at(first + low)
-            yield *here.of(stretch, rows), here.folds(rows)
+            wiener = here.filtered.rows(stretch)[rows]
+            yield *here.of(stretch, rows), wiener, here.folds(rows)
         first += n
 
 
@@ -291,18 +295,26 @@ class WithNeighbours(Reconstruction):
         return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        rows = np.arange(len(copies[0]))
-        u, own, f, wiener = self.near.of(copies, rows)
+        rows, found = np.arange(len(copies[0])), np.zeros(copies[0].shape)
+        u, own, f = self.near.of(copies, rows)
         P = predicted(f, self.near.folds(rows), self.B)
-        return np.einsum("ebn,en->bn", np.array(self.each(u, own, P, wiener)), self.weights)
+        each = self.each(u, own, P, partial(self.near.filtered.rows, copies))
+        for estimate, weight in zip(each, self.weights, strict=True):
+            if weight.any():
+                found += weight * estimate()
+        return found
 
-    def each(self, u: Array, own: Array, P: Array, wiener: Array) -> list[Array]:
-        """Return each estimate in data units, the filter's first, shapes (b, N)."""
+    def each(self, u: Array, own: Array, P: Array, wiener: Estimate) -> list[Estimate]:
+        """Return functions to each estimate in data units, the filter's first."""
         A_1 = by_unit(self.near.alone.seen)[1]
-        joint = [one.mean(np.hstack([u, P @ to])) for one, to in self.posteriors]
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
-        alone = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
-        return [wiener, self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
+
+        def alone() -> Array:
+            found = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
+            return np.hstack(found)
+
+        joint = [partial(one.mean, np.hstack([u, P @ to])) for one, to in self.posteriors]
+        return [wiener, partial(self.near.alone.placed.mean, u, own), *joint, alone]
 
 
 def quantiles(values: Array) -> Array:
@@ -338,7 +350,7 @@ def group_rows(u: Array, count: int) -> int:
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     """Return means of windows about rows, without the rows.
 
-    Shape (len(rows), len(WINDOWS) d). Of values, shape (b, d), from place ``first`` of the table.
+    Shape (len(rows), d len(WINDOWS)). Of values, shape (b, d), from place ``first`` of the table.
     Windows end with groups of ``group`` rows, and with the values.
     """
     sums = np.pad(np.cumsum(values, axis=0), ((1, 0), (0, 0)))
@@ -348,7 +360,7 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
         low, high = np.maximum(rows - w, start), np.minimum(rows + w + 1, end)
         others = sums.take(high, 0) - sums.take(low, 0) - own
         found.append(others / np.maximum(high - low - 1, 1)[:, None])
-    return np.hstack(found)
+    return np.stack(found, axis=2).reshape(len(rows), -1)
 
 
 def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[Array, Array]:

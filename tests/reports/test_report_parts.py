@@ -9,10 +9,10 @@ import auditor
 from auditor import registry
 from auditor.results.comparison import compare_results
 from auditor.results.model import SchemeSummary
-from auditor.results.records import ExpectationRecord, Remedy
+from auditor.results.records import ExpectationRecord, Remedy, pooled
 from auditor_reports.changes import _blocks, headline, parts
 from auditor_reports.data_files import Json
-from auditor_reports.figures import Figure, number, plus_minus
+from auditor_reports.figures import Z95, Figure, number, plus_minus
 from auditor_reports.headline import remedy_text
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown

@@ -62,8 +62,8 @@ RUN, RUNS = 64, 32
 """Neighbouring rows that are taken together, as in a series; fewest runs of a table."""
 FEWEST_DEGREES = 3.0
 """Fewest degrees of freedom of ρ: one row makes up the sum."""
-PROVED_FITS = 1
-"""Coalitions measured if a law decides: the widest."""
+PROVED_FITS, PROVED_ROWS = 1, 10_000
+"""Coalitions measured if a law decides, the widest, and most rows."""
 NEAR = 5, 33
 """Neighbouring rows of the best copy that are averaged, for series."""
 SHIFTS = 3
@@ -103,9 +103,9 @@ def insider_gains(
     most = min(PROVED_FITS if proved else TREE_FITS, TREE_TARGETS // x.shape[1])
     within = widest(ordered)
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
-    few = TREE_ROWS // max(1, len(fitted) - 1)
+    few, many = TREE_ROWS // max(1, len(fitted) - 1), PROVED_ROWS if proved else TREE_ROWS
     gains = {
-        one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS)
+        one: _gain(ordered[one], x, copies, law, few if place else many)
         for place, one in enumerate(fitted)
     }
     return {one: gains[within[one]] for one in wide if within[one] in gains}

@@ -194,7 +194,7 @@ def inference_records(
     return records
 
 
-MOST_LOCATED = 2**14
+MOST_LOCATED = 2**13
 """Records of a block, evenly spread, that are located; regions are slower than estimates."""
 BOUND_ROUNDING = 1e-9
 """Relative rounding error of a bound."""
