@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from auditor.cli import copies as perturb, inspect, run
+from auditor.cli import arguments, copies as perturb, inspect, run
 from auditor.process.environment import say
 from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables
@@ -64,6 +64,6 @@ def raising(error):
 @pytest.mark.slow_after_first
 def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", lambda scenarios, _: planted() or [1 for _ in scenarios])
-    for commands in (run, perturb, inspect):
+    for commands in (arguments, run, perturb, inspect):
         monkeypatch.setattr(commands, "warn_of_broken_plugins", planted)
     assert any(shown in fault for fault in judged(plain()).faults)
