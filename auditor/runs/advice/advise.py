@@ -203,7 +203,9 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
             ):
                 best = (trials.whole(candidate, place), candidate, place)
         if best is None:
-            raise AuditorError(trials.refusal(candidates[0]))
+            first, most = candidates[0], candidates[0].places - 1
+            note = shuffled_note(asked, first, most, trials.audit(first, most))
+            raise AuditorError("; ".join([trials.refusal(first), *([note] if note else [])]))
         trials.draw_out(candidates, *best[1:])
     except Interrupted as stop:
         best = best or trials.best_so_far(candidates)
