@@ -132,8 +132,8 @@ def shuffled_note(
         return None
     now, then = candidate.levels(place)[0], candidate.levels(there)[0]
     return (
-        f"the order of the records tells of them: if they are shuffled first, {candidate.name} at about "
-        f"{then:g} in place of {now:g} would do"
+        f"the order of the records discloses them: if they are shuffled first, {candidate.name} at about {then:g} "
+        f"in place of {now:g} leaves {asked.target:g} on average; advise on the shuffled table"
     )
 
 
