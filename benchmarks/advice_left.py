@@ -28,6 +28,7 @@ INTRODUCTION = f"""\
 Advice for one {SCHEME} copy that leaves {TARGET:.0%} of every attribute unknown, then fresh releases at the recommended level:
 the least share that any attack leaves of any attribute, over the releases. Besides the attacks of `benchmarks.strongest` these are
 scripts from outside: moving averages of {", ".join(map(str, WINDOWS))} rows, and the {LINES} strongest spectral lines of the copy.
+Level *none*: advice refuses, as no level of its grid, up to 1,000, meets the target.
 
 | table | order | rows | level | releases | least share | attack | releases below the target |
 | --- | --- | --: | --: | --: | --: | --- | --: |

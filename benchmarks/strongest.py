@@ -37,6 +37,7 @@ ATTACKS = (
     "joint-distribution-analysis",
     "serial-filter",
     "neighbour-mixture",
+    "trend-smoother",
 )
 TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "diamonds": (

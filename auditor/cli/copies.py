@@ -458,9 +458,11 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     """Find the scheme and levels that leave enough of DATA unknown.
 
     The search minimizes the loss of use. Exposure is measured against the strongest attack of every
-    coalition. DATA is a registered source or a file. The output has the recommended release,
-    everything that was tried, the command that makes the copies, and a scenario that audits them.
-    With --bounds, noise is sized by the change of one record, and every release has its ε.
+    coalition. Every draw of the noise (5 to 25) leaves enough; a new release leaves less than all R
+    draws with probability 1/(R + 1). Attacks that were not tried may leave less. DATA is a
+    registered source or a file. The output has the recommended release, everything that was tried,
+    the command that makes the copies, and a scenario that audits them. With --bounds, noise is
+    sized by the change of one record, and every release has its ε.
     """
     from auditor.results.model import STOPPED
     from auditor.runs.advice.advise import advise as advised, write_advice

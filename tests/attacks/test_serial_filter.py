@@ -9,6 +9,7 @@ from auditor.data.sources.series import autoregression
 from auditor.numerics.linear_algebra import Pencil
 from auditor_attacks._spectra import TREND_ALARM, Lines, has_trend, over_frequencies, wiener_gain
 from auditor_attacks.serial_filter import Filtered
+from auditor_attacks.trend_smoother import smoothed
 
 
 def filtered(mu, *parts, known=False):
@@ -129,6 +130,36 @@ def test_trends_are_found_under_strong_noise_and_in_no_unordered_rows():
     shuffled = [has_trend(rng.permutation(X)) for _ in range(200)]
     assert has_trend(X)
     assert sum(shuffled) <= binom.isf(1e-4, 200, TREND_ALARM)
+
+
+def test_an_assumed_trend_leaves_what_the_posterior_of_a_random_walk_leaves():
+    """Naive posterior means in the rows' own coordinates, of a known random walk."""
+    n, v, rng = 60, 20.0, np.random.default_rng(2**40)
+    D = np.diff(np.eye(n), axis=0)
+    walk = np.linalg.pinv(D.T @ D)
+    walk *= n / np.trace(walk)
+    K = walk + np.ones((n, n)) / n
+    c = rng.normal(size=(1, n)) / np.sqrt(1.0 + v)  # noise decides for the rougher prior
+    nu = v / (1.0 + v)
+    naive, likelihoods = [], []
+    for prior in (K, walk @ walk * n / np.trace(walk @ walk) + np.ones((n, n)) / n):
+        S = (1.0 - nu) * prior + nu * np.eye(n)
+        naive.append((1.0 - nu) * prior @ np.linalg.solve(S, c[0]))
+        likelihoods.append(-0.5 * (np.linalg.slogdet(S)[1] + c[0] @ np.linalg.solve(S, c[0])))
+    weights = np.exp(likelihoods - np.max(likelihoods))
+    expected = weights @ naive / weights.sum()
+    np.testing.assert_allclose(smoothed(c, np.array([nu]))[0], expected, atol=1e-10)
+
+
+def test_an_assumed_trend_leaves_little_of_sorted_rows_under_noise_that_hides_it():
+    X = np.sort(np.random.default_rng(2**40).gamma(2.0, size=(800, 1)), axis=0)
+    X_0 = np.random.default_rng(1).permutation(X)
+    for x, least, most in ((X, 0.0, 0.5), (X_0, 0.9, 2.0)):
+        found = [
+            attacked(x, levels=(100.0,), name="trend-smoother", seed=2**40 + k).normalized_error
+            for k in range(10)
+        ]
+        assert least < np.mean(found) < most
 
 
 def test_a_trend_is_used_only_where_it_lowers_the_risk():

@@ -58,6 +58,11 @@ def test_one_draw_s_interval_does_not_judge_the_mean():
     draws = [one._replace(value=0.999) for one in drawn(0.999, 1e-3, 10)]
     draws[0] = draws[0]._replace(value=12.6, ci_low=-9.0, ci_high=34.0)
     assert Asked({}, 0.5, 1000, 1, False, {}).verdict(found(draws)) == "holds"
+    # one of 25 draws misses a target that the mean exceeds far enough
+    for value, verdict in ((0.51, "holds"), (0.49, "undecided")):
+        draws = [*drawn(0.999, 1e-3, 24), *drawn(value, 1e-3, 1)]
+        spread = [one._replace(std_error=0.1) for one in draws]
+        assert Asked({}, 0.5, 1000, 1, False, {}).verdict(found(spread)) == verdict
 
 
 @pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])

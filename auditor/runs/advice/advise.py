@@ -132,8 +132,8 @@ def shuffled_note(
         return None
     now, then = candidate.levels(place)[0], candidate.levels(there)[0]
     return (
-        f"the order of the records tells of them: if they are shuffled first, {candidate.name} at about "
-        f"{then:g} in place of {now:g} would do"
+        f"the order of the records discloses them: if they are shuffled first, {candidate.name} at about {then:g} "
+        f"in place of {now:g} leaves {asked.target:g} on average; advise on the shuffled table"
     )
 
 
@@ -203,7 +203,9 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
             ):
                 best = (trials.whole(candidate, place), candidate, place)
         if best is None:
-            raise AuditorError(trials.refusal(candidates[0]))
+            first, most = candidates[0], candidates[0].places - 1
+            note = shuffled_note(asked, first, most, trials.audit(first, most))
+            raise AuditorError("; ".join([trials.refusal(first), *([note] if note else [])]))
         trials.draw_out(candidates, *best[1:])
     except Interrupted as stop:
         best = best or trials.best_so_far(candidates)
