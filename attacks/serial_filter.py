@@ -240,25 +240,21 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
     lags : int, optional
         None chooses it. Fits to redraws keep that of the release.
     """
-    odd, even, count = periodograms(stretches, len(r))
-    make = partial(taps_of, odd, even, count, r, nu, lags)
-    return fitted_once(make, ("taps", count, lags), odd, even, r, nu)
-
-
-def taps_of(
-    odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array, lags: int | None
-) -> Array:
-    """Return ``fitted_taps`` of both halves' periodograms."""
     length = len(r)
-    chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
-    if chosen == 1:
-        return np.diag(1.0 - nu)[None]
-    G = wiener_gain(
-        smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
-        noise_spectrum(r, nu, chosen),
-    )
-    g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
-    return np.concatenate([g[-m:], g[: m + 1]])
+    odd, even, count = periodograms(stretches, length)
+
+    def taps() -> Array:
+        chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
+        if chosen == 1:
+            return np.diag(1.0 - nu)[None]
+        G = wiener_gain(
+            smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
+            noise_spectrum(r, nu, chosen),
+        )
+        g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
+        return np.concatenate([g[-m:], g[: m + 1]])
+
+    return fitted_once(taps, ("taps", count, lags), odd, even, r, nu)
 
 
 def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:

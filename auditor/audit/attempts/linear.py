@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -162,7 +162,7 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
     None if the attack does not apply to a redraw.
     """
     release, kept, found = opened.release, opened.gathered.again, []
-    again: Iterable[MomentsAgain] = kept.get(knowledge.label) or _moments_again(opened, knowledge)
+    again = kept.get(knowledge.label) or _moments_again(opened, knowledge)
     if release.copies * release.table.width <= SMALL:
         again = kept[knowledge.label] = list(again)
     for view, judged, transformed in again:
@@ -180,8 +180,8 @@ def _moments_again(opened: Opened, knowledge: Knowledge) -> Iterator[MomentsAgai
     redraws = Redraws(opened.gathered, knowledge, law)
     for number in range(REDRAWS):
         seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-        other = replace(key, seed=seed)
-        transformed = release.scheme.transformed(release.levels, release.moments, other)
+        parts = release.levels, release.moments, replace(key, seed=seed)
+        transformed = release.scheme.transformed(*parts)
         yield *redraws.one(seed, transformed), transformed
 
 
