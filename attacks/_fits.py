@@ -7,8 +7,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
-
-from auditor.plugin import Array
+from numpy.typing import NDArray
 
 MOST_FITS = 256
 """Fits that are kept, some kilobytes each: `attacks: all` takes 1.6 times as long without them."""
@@ -16,7 +15,7 @@ T = TypeVar("T")
 _kept: dict[bytes, Any] = {}
 
 
-def fitted_once(make: Callable[[], T], kind: object, *inputs: Array) -> T:
+def fitted_once(make: Callable[[], T], kind: object, *inputs: NDArray[Any]) -> T:
     """Return a fit, made once for equal inputs; ``kind`` names it and its options."""
     digest = blake2b(repr(kind).encode(), digest_size=16)
     for each in inputs:

@@ -240,17 +240,21 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
     lags : int, optional
         None chooses it. Fits to redraws keep that of the release.
     """
-    length, flat = len(r), 1.0 - nu
+    length = len(r)
     odd, even, count = periodograms(stretches, length)
-    chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
-    if chosen == 1:
-        return np.diag(flat)[None]
-    G = wiener_gain(
-        smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
-        noise_spectrum(r, nu, chosen),
-    )
-    g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
-    return np.concatenate([g[-m:], g[: m + 1]])
+
+    def taps() -> Array:
+        chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
+        if chosen == 1:
+            return np.diag(1.0 - nu)[None]
+        G = wiener_gain(
+            smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
+            noise_spectrum(r, nu, chosen),
+        )
+        g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
+        return np.concatenate([g[-m:], g[: m + 1]])
+
+    return fitted_once(taps, ("taps", count, lags), odd, even, r, nu)
 
 
 def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:

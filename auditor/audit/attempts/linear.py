@@ -17,7 +17,7 @@ from auditor.adversary.attack import (
     check_finite_maps,
     check_shape,
 )
-from auditor.adversary.view import Knowledge, KnownRecords, View
+from auditor.adversary.view import SMALL, Knowledge, KnownRecords, View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, number_cells
@@ -38,6 +38,7 @@ from auditor.audit.numeric.linear_errors import (
     squared_errors,
 )
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
+from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
 from auditor.base.types import Array, Block, Blocks, Coalition, Indices
 from auditor.numerics.blocks import block_head
@@ -160,20 +161,28 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
 
     None if the attack does not apply to a redraw.
     """
-    release, key, law, found = opened.release, opened.release.key, opened.law_within, []
-    assert law is not None
-    redraws = Redraws(opened.gathered, knowledge, law)
-    for number in range(REDRAWS):
-        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-        other = replace(key, seed=seed)
-        transformed = release.scheme.transformed(release.levels, release.moments, other)
-        view, judged = redraws.one(seed, transformed)
+    release, kept, found = opened.release, opened.gathered.again, []
+    again = kept.get(knowledge.label) or _moments_again(opened, knowledge)
+    if release.copies * release.table.width <= SMALL:
+        again = kept[knowledge.label] = list(again)
+    for view, judged, transformed in again:
         try:
             batch = fitted_maps(attack, view, opened.needed, transformed)
         except NotApplicable:
             return None
         found.append(_mean_errors(opened, batch, judged))
     return np.array(found)
+
+
+def _moments_again(opened: Opened, knowledge: Knowledge) -> Iterator[MomentsAgain]:
+    release, key, law = opened.release, opened.release.key, opened.law_within
+    assert law is not None
+    redraws = Redraws(opened.gathered, knowledge, law)
+    for number in range(REDRAWS):
+        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+        parts = release.levels, release.moments, replace(key, seed=seed)
+        transformed = release.scheme.transformed(*parts)
+        yield *redraws.one(seed, transformed), transformed
 
 
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
