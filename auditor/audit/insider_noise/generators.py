@@ -84,6 +84,27 @@ STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
 ``RandomState``."""
 
 
+def _python_shuffle(seed: int) -> Callable[[int], Indices]:
+    rng = random.Random(seed)
+
+    def draw(n: int) -> Indices:
+        rng.shuffle(places := list(range(n)))
+        return np.array(places)
+
+    return draw
+
+
+SHUFFLES: dict[str, Callable[[int], Callable[[int], Indices]]] = {
+    "numpy's RandomState({}).permutation": lambda seed: np.random.RandomState(seed).permutation,
+    "numpy's default_rng({}).permutation": lambda seed: np.random.default_rng(seed).permutation,
+    "Python's random.Random({}).shuffle": _python_shuffle,
+}
+SHUFFLED = [*range(128), 1234, *range(1980, 2031), *POPULAR]
+"""Seeds of permutations."""
+MOST_SHUFFLED = 100_000
+"""Most rows of permutations: four columns of so many take a minute."""
+
+
 def known_generators(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
@@ -99,6 +120,8 @@ def known_generators(
     if len(X) < DRAWS:
         return []
     left, found = redrawn(np.array(copies) - X, X)
+    for copy, column, cause in reshuffled(X, copies):
+        left[copy, :, column], found[copy] = 0.0, cause
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
@@ -116,6 +139,27 @@ def known_generators(
         )
         findings.append(Finding(NAME, one, squares, X.var(axis=0), "; ".join(causes)))
     return findings if found else []
+
+
+def reshuffled(X: Array, copies: Sequence[Array]) -> Iterator[tuple[int, int, str]]:
+    """Yield copies, columns and causes of permutations by a popular seed.
+
+    A seed permutes one column after the other, or each anew.
+    """
+    moved = [
+        (number, j, copy[:, j])
+        for number, copy in enumerate(copies)
+        for j, x in enumerate(X.T)
+        if (copy[:, j] != x).any() and np.array_equal(np.sort(copy[:, j]), np.sort(x))
+    ]
+    for cause, shuffler in SHUFFLES.items() if moved and len(X) <= MOST_SHUFFLED else ():
+        for seed in SHUFFLED:
+            draw = shuffler(seed)
+            for _ in X.T:
+                again = X[draw(len(X))]
+                for number, j, y in moved:
+                    if (again[:, j] == y).all():
+                        yield number, j, cause.format(seed)
 
 
 def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
