@@ -167,8 +167,8 @@ def python_shuffle(X):
 
 
 @pytest.mark.parametrize(("cause", "moved"), [
-    ("RandomState(42).permutation", lambda X: pd.DataFrame(X).sample(frac=1, random_state=42)),
-    ("default_rng(42).permutation", lambda X: np.apply_along_axis(RNG(42).permutation, 0, X)),
+    ("RandomState(42).shuffle", lambda X: pd.DataFrame(X).sample(frac=1, random_state=42)),
+    ("default_rng(42).shuffle", lambda X: np.apply_along_axis(RNG(42).permutation, 0, X)),
     ("Random(7).shuffle", python_shuffle),
     ("", lambda X: RNG(FRESH + 42).permutation(X)),
 ])  # fmt: skip

@@ -84,20 +84,10 @@ STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
 ``RandomState``."""
 
 
-def _python_shuffle(seed: int) -> Callable[[int], Indices]:
-    rng = random.Random(seed)
-
-    def draw(n: int) -> Indices:
-        rng.shuffle(places := list(range(n)))
-        return np.array(places)
-
-    return draw
-
-
-SHUFFLES: dict[str, Callable[[int], Callable[[int], Indices]]] = {
-    "numpy's RandomState({}).permutation": lambda seed: np.random.RandomState(seed).permutation,
-    "numpy's default_rng({}).permutation": lambda seed: np.random.default_rng(seed).permutation,
-    "Python's random.Random({}).shuffle": _python_shuffle,
+SHUFFLES: dict[str, Callable[[int], Any]] = {
+    "numpy's RandomState": np.random.RandomState,
+    "numpy's default_rng": np.random.default_rng,
+    "Python's random.Random": random.Random,
 }
 SHUFFLED = [*range(128), 1234, *range(1980, 2031), *POPULAR]
 """Seeds of permutations."""
@@ -125,14 +115,10 @@ def known_generators(
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
-        by_cause = {
-            text: [copy for copy in one if found.get(copy - 1) == text]
+        causes = [
+            f"the noise of {copies_in_words([copy for copy in one if found.get(copy - 1) == text])} follows {text}"
             for text in dict.fromkeys(map(found.get, held))
             if text
-        }
-        causes = [
-            f"the noise of {copies_in_words(numbers)} follows {text}"
-            for text, numbers in by_cause.items()
         ]
         squares = np.minimum(
             left[held].min(axis=0), line_squares(X, [copies[copy] for copy in held])
@@ -154,12 +140,12 @@ def reshuffled(X: Array, copies: Sequence[Array]) -> Iterator[tuple[int, int, st
     ]
     for cause, shuffler in SHUFFLES.items() if moved and len(X) <= MOST_SHUFFLED else ():
         for seed in SHUFFLED:
-            draw = shuffler(seed)
+            rng = shuffler(seed)
             for _ in X.T:
-                again = X[draw(len(X))]
+                rng.shuffle(places := np.arange(len(X)))
                 for number, j, y in moved:
-                    if (again[:, j] == y).all():
-                        yield number, j, cause.format(seed)
+                    if (X[places, j] == y).all():
+                        yield number, j, f"{cause}({seed}).shuffle"
 
 
 def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
