@@ -65,6 +65,8 @@ HEADERLESS = {
     "dates": "1987-06-05,x\n1,2\n3,4\n",
     "a word twice": "HIV,HIV,x\n1,2,5\n3,4,6\n",
     "a quote that nobody closed": 'x,y,"\n87654321.125,2,HIV\n3,4,flu\n"\n5,6,7\n8,9,1\n',
+    "a category that repeats": "Anna,yes\n" + "".join(f"N{k},yes\nM{k},no\n" for k in range(12)),
+    "written twice": "c,d\n" + "a,1\nc,2\n" * 6 + "c,d\n",
     "semicolons and decimal commas": "Alice;87654321,125;34\nBob;1000,5;20\nCarl;1001,5;21\n",
 }
 
@@ -76,6 +78,20 @@ def test_a_record_is_not_taken_for_a_header(here, auditor, what):
     assert status == 2
     assert "t.csv: " in err
     assert perturb(auditor, "t.csv")[0] == 2
+
+
+@pytest.mark.parametrize("beside", ["1", "x y"])
+def test_a_column_may_have_the_name_of_a_category(here, auditor, beside):
+    Path("t.csv").write_text("c,d\n" + f"c,{beside}\na,2\nb,{beside}\n" * 7)
+    assert auditor("new", "s.yaml", "--data", "t.csv")[0] == 0
+
+
+def test_a_folder_that_does_not_exist_is_named(here, auditor):
+    for words in (["new", "nodir/"], ["new", "s.yaml", "--data", "nodir/"]):
+        status, _, err = auditor(*words)
+        assert status == 2
+        assert "nodir/" in err
+        assert "source" not in err
 
 
 @pytest.mark.parametrize("names", [["87654321.125", "b"], ["1987-06-05", "87654321.125"]])

@@ -120,6 +120,9 @@ def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[s
     others = [name for name in files if name not in scenarios]
     if len(scenarios) != 1:
         raise AuditorError(f"needs one scenario to write, FILE.yaml; got {len(scenarios)}")
+    if (folder := Path(scenarios[0])).is_dir() or scenarios[0].endswith("/"):
+        state = "names a folder" if folder.is_dir() else "is a folder that does not exist"
+        raise AuditorError(f"{scenarios[0]} {state}; name a scenario to write, FILE.yaml")
     return scenarios[0], [*copies, *others]
 
 

@@ -387,6 +387,8 @@ def _find(source: str, base: Path | None) -> Path:
     if not split_name(source)[0].lower().endswith(file_kinds.SUFFIXES):
         if folders:
             return folders[0]
+        if source.endswith(("/", "\\")):
+            raise DataError(f"there is no folder {quoted(source)}")
         raise DataError(
             f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts"
         )

@@ -66,8 +66,10 @@ GIVEN_AWAY = "disclosed_beyond_chance"
 class Shares(Limits):
     """Bounds on a share."""
 
-    at_least: float | None = Field(None, ge=0, description="smallest share allowed: 0.5 is half")
-    at_most: float | None = Field(None, ge=0, description="largest share allowed")
+    at_least: float | None = Field(
+        None, ge=0, le=1, description="smallest share allowed: 0.5 is half"
+    )
+    at_most: float | None = Field(None, ge=0, le=1, description="largest share allowed")
 
 
 @register

@@ -10,7 +10,7 @@ from planted_leaks import HONEST, LEAKS, RNG
 
 from auditor import registry
 from auditor.audit.insider.feature import Feature
-from auditor.audit.insider.fitted import predictions
+from auditor.audit.insider.fitted import on_lattice, predictions
 from auditor.audit.insider.gain import correlations
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.records import (
@@ -35,6 +35,14 @@ def unknown(leak, seed=1):
     X = leak.table(rng)
     copies = [np.asarray(copy, dtype=np.float64) for copy in leak.copies(rng, X)]
     return ((predictions(X, copies, np.arange(len(X)))[0] - X) ** 2).mean(axis=0) / X.var(axis=0)
+
+
+def test_multiples_modulo_a_number_are_predicted_by_their_step():
+    x = np.round(RNG(2**40).uniform(0, 50, 300), 2)
+    guess, taught = x + RNG(2**40 + 1).uniform(-2.5, 2.5, 300), np.arange(0, 300, 2)
+    for v in (1.936 * x % 10.0, -1.936 * x % 10.0, x % 6.0):
+        found = on_lattice(guess, x, v[:, None], taught)
+        np.testing.assert_allclose(found, x, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

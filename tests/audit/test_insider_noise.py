@@ -161,6 +161,23 @@ def test_a_guessable_seed_is_named_and_leaves_nothing(words):
     assert found.cause == f"the noise of copy 1 follows {words}"
 
 
+def python_shuffle(X):
+    random.Random(7).shuffle(places := list(range(len(X))))
+    return X[places]
+
+
+@pytest.mark.parametrize(("cause", "moved"), [
+    ("RandomState(42).shuffle", lambda X: pd.DataFrame(X).sample(frac=1, random_state=42)),
+    ("default_rng(42).shuffle", lambda X: np.apply_along_axis(RNG(42).permutation, 0, X)),
+    ("Random(7).shuffle", python_shuffle),
+    ("", lambda X: RNG(FRESH + 42).permutation(X)),
+])  # fmt: skip
+def test_a_permutation_by_a_popular_seed_leaves_nothing(cause, moved):
+    X = table()
+    found = known_generators(X, [np.asarray(moved(X))], [(1,)])
+    assert [cause in one.cause and (one.left == 0).all() for one in found] == [True] * bool(cause)
+
+
 def test_a_seed_is_found_behind_rounding():
     X = np.round(table(), 1)
     found = known_generators(

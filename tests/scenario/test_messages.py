@@ -48,6 +48,8 @@ sweep: {sweep: [{}]} ~ sweep.sweep cannot be swept; any section except sweep and
 sweep: {title: [a, 3]} ~ sweep.title[1] makes an invalid scenario: title must be text; got 3
 sweep: {"expect[3].distortion": [1]} ~ sweep["expect[3].distortion"] cannot be swept
 sweep: {"schemes[*].levels[0]": [1, 2], "schemes[0].levels": [[3]]} ~ sweep["schemes[0].levels"] would overwrite what schemes[*].levels[0] has set: put it first, or leave one 
+expect: [{exposure: {unknown: {at-least: 1.5}}}] ~ expect[0].exposure.unknown.at-least must be at most 1; got 1.5
+expect: [{exposure: {close: {at-most: 10}}}] ~ expect[0].exposure.close.at-most must be at most 1; got 10
 expect: [within] ~ expect[0] needs a bound: at-least, at-most or between
 expect: [{distortion: {at-least: .nan}}] ~ expect[0].distortion.at-least must be a finite number; got nan
 expect: [{theorem-3: {coalition: some}}] ~ expect[0].theorem-3.coalition must be copy numbers or a set of coalitions; got 'some'

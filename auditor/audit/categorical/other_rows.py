@@ -121,7 +121,6 @@ def predicted(
     # costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    features = features_of(size, place, held, others, beside, x)
     prior = np.bincount(x[rows], minlength=size) / len(rows)
     common = np.argsort(-prior, kind="stable")[:MOST_VALUES]
     # rarer values are one class, shared out by frequency
@@ -137,6 +136,7 @@ def predicted(
         met = np.unique(y)
         if len(met) < 2:
             continue
+        features = features_of(size, place, held, others, beside, x, rows[taught])
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -161,8 +161,9 @@ def features_of(
     others: Sequence[Sequence[Sequence[Any]]],
     beside: Sequence[ShownColumn],
     x: Indices,
+    taught: Indices,
 ) -> Features:
-    """Features of records; parameters as of ``predicted``."""
+    """Features of records, waves by training rows; parameters as of ``predicted``."""
     found, n = list[tuple[Any, bool]](), len(x)
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
@@ -180,7 +181,8 @@ def features_of(
             continue
         found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
         if v.dtype.kind == "f":
-            waves = {wave(v, (x == value) - np.mean(x == value)) for value in range(min(size, FEW))}
+            hits = [x[taught] == value for value in range(min(size, FEW))]
+            waves = {wave(v[taught], hit - hit.mean()) for hit in hits}
             found += [(v * f % 1.0, False) for f in waves if f]
     columns = [(column.name, column.values) for column in beside]
     found += [(y[rows], True) for rows in numbered_rows(columns) for y in own]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -159,15 +160,19 @@ def predictions(
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
-    """Nearest values at multiples of a step from a known column.
+    """Nearest values at multiples of a step from a known column over its slope.
 
-    The column, of shape (n, q), with the largest step in the training rows.
+    The column, of shape (n, q), with the largest step in the training rows. Its slope is the
+    commonest between neighbours in the order of x.
     """
     best, apart = 0.0, guess
-    for v in known.T:
-        start = x[taught[0]] - v[taught[0]]
-        step = common_step(x[taught] - v[taught] - start)
-        best, apart = max((best, apart), (step, v + start), key=lambda one: one[0])
+    values, first = np.unique(x[taught], return_index=True)
+    for v in known.T if len(values) > 1 else ():
+        y = v[taught]
+        if slope := mode(np.round(np.diff(y[first]) / np.diff(values), 6).tolist()):
+            start = slope * x[taught[0]] - y[0]
+            step = common_step(slope * x[taught] - y - start) / abs(slope)
+            best, apart = max((best, apart), (step, (v + start) / slope), key=lambda one: one[0])
     return apart + best * np.round((guess - apart) / best) if best else guess
 
 

@@ -84,6 +84,17 @@ STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
 ``RandomState``."""
 
 
+SHUFFLES: dict[str, Callable[[int], Any]] = {
+    "numpy's RandomState": np.random.RandomState,
+    "numpy's default_rng": np.random.default_rng,
+    "Python's random.Random": random.Random,
+}
+SHUFFLED = [*range(128), 1234, *range(1980, 2031), *POPULAR]
+"""Seeds of permutations."""
+MOST_SHUFFLED = 100_000
+"""Most rows of permutations: four columns of so many take a minute."""
+
+
 def known_generators(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
@@ -99,23 +110,42 @@ def known_generators(
     if len(X) < DRAWS:
         return []
     left, found = redrawn(np.array(copies) - X, X)
+    for copy, column, cause in reshuffled(X, copies):
+        left[copy, :, column], found[copy] = 0.0, cause
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
-        by_cause = {
-            text: [copy for copy in one if found.get(copy - 1) == text]
+        causes = [
+            f"the noise of {copies_in_words([copy for copy in one if found.get(copy - 1) == text])} follows {text}"
             for text in dict.fromkeys(map(found.get, held))
             if text
-        }
-        causes = [
-            f"the noise of {copies_in_words(numbers)} follows {text}"
-            for text, numbers in by_cause.items()
         ]
         squares = np.minimum(
             left[held].min(axis=0), line_squares(X, [copies[copy] for copy in held])
         )
         findings.append(Finding(NAME, one, squares, X.var(axis=0), "; ".join(causes)))
     return findings if found else []
+
+
+def reshuffled(X: Array, copies: Sequence[Array]) -> Iterator[tuple[int, int, str]]:
+    """Yield copies, columns and causes of permutations by a popular seed.
+
+    A seed permutes one column after the other, or each anew.
+    """
+    moved = [
+        (number, j, copy[:, j])
+        for number, copy in enumerate(copies)
+        for j, x in enumerate(X.T)
+        if (copy[:, j] != x).any() and np.array_equal(np.sort(copy[:, j]), np.sort(x))
+    ]
+    for cause, shuffler in SHUFFLES.items() if moved and len(X) <= MOST_SHUFFLED else ():
+        for seed in SHUFFLED:
+            rng = shuffler(seed)
+            for _ in X.T:
+                rng.shuffle(places := np.arange(len(X)))
+                for number, j, y in moved:
+                    if (X[places, j] == y).all():
+                        yield number, j, f"{cause}({seed}).shuffle"
 
 
 def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:

@@ -119,25 +119,32 @@ def check_names(file: str, names: Sequence[str]) -> None:
 def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[str]]) -> None:
     """Refuse a header that occurs among the first records.
 
+    A column of numbers, or of repeated cells without its name, shows that the first line is a
+    header.
+
     Raises
     ------
     DataError
         Columns, given by place, have their names among their cells.
     """
-    seen: set[int] = set()
     if _count(names):  # small whole numbers are among any cells
         return
-    for record in islice(records, max(10, LOOKED_AT // max(1, len(names)))):
-        seen |= {
-            place
-            for place, (name, cell) in enumerate(zip(names, record, strict=False), 1)
-            if name.strip() and name == cell
-        }
-    if seen:
-        problem = (
-            f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
+    few = islice(records, max(10, LOOKED_AT // max(1, len(names))))
+    columns = [
+        (name, Counter(cells)) for name, cells in zip(names, zip_longest(*few), strict=False)
+    ]
+    seen = [
+        place for place, (name, cells) in enumerate(columns, 1) if name.strip() and name in cells
+    ]
+    if seen and not any(name not in cells and _named(cells) for name, cells in columns):
+        raise DataError(
+            f"{file}: {_columns(seen)} a name that is also a cell; is the header missing, or written twice?"
         )
-        raise DataError(f"{problem}; is the header missing, or written twice?")
+
+
+def _named(cells: Counter[str]) -> bool:
+    once = list(cells.values()).count(1)
+    return 10 * once < cells.total() or all(map(is_value, filter(None, cells)))
 
 
 def _count(names: Sequence[str]) -> bool:
