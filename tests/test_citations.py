@@ -28,13 +28,8 @@ CITED = re.compile(
 def places(text):
     for key, cited in CITED.findall(text):
         for word, numbers, bracket, equations in PLACE.findall(cited):
-            kind = (
-                (word or bracket)
-                .lower()
-                .rstrip(".")
-                .removesuffix("s")
-                .replace("corollarie", "corollary")
-            )
+            kind = (word or bracket).lower().rstrip(".").removesuffix("s")
+            kind = kind.replace("corollarie", "corollary")
             for number in re.findall(r"\d+(?:\.\d+)*", numbers or equations):
                 yield key, KINDS.get(kind, kind.capitalize()), number
 

@@ -26,11 +26,8 @@ def view(knowledge, **given):
 
 
 def test_records_of_one_copy_are_those_with_that_copys_rows_and_moments():
-    records = (
-        view(KnownRecords(3), given=Records(X, (Y, Z), Moments.of(np.hstack([X, Y, Z]))))
-        .coalition([7])
-        .need(Records)
-    )
+    known = view(KnownRecords(3), given=Records(X, (Y, Z), Moments.of(np.hstack([X, Y, Z]))))
+    records = known.coalition([7]).need(Records)
     np.testing.assert_array_equal(records.original, X)
     np.testing.assert_array_equal(records.copies, [Z])
     np.testing.assert_array_equal(records.moments.products, np.hstack([X, Z]).T @ np.hstack([X, Z]))

@@ -309,12 +309,8 @@ class Fault:
 
 
 def case_table(case, rows, seed):
-    return (
-        CaseTable(records=CASES[case].records)
-        .frame(rows, np.random.default_rng(seed))
-        .to_numpy()
-        .astype(float)
-    )
+    frame = CaseTable(records=CASES[case].records).frame(rows, np.random.default_rng(seed))
+    return frame.to_numpy(float)
 
 
 def _faults():

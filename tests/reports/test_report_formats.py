@@ -217,12 +217,8 @@ def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case, width, 
     )
     assert shown
     page = html.unescape(shown[1]).rstrip("\n")
-    printed = (
-        Terminal(width=width, color=width == 80)
-        .render([result])
-        .partition("Scenario as run")[2]
-        .partition("\n")[2]
-    )
+    printed = Terminal(width=width, color=width == 80).render([result])
+    printed = printed.partition("Scenario as run")[2].partition("\n")[2]
     assert printed.startswith(page + "\n\n")
     fence, held = re.findall(
         r"^#{3,4} Scenario as run\n\n(`{3,})yaml\n(.*?)\n\1$",
