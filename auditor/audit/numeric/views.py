@@ -283,8 +283,7 @@ class Gathered:
     noise : EstimatedNoise or None
         Noise of copies from files.
     again : dict of str to list of MomentsAgain
-        Redraws by knowledge, shared by all linear attacks on few columns: a fifth of the time of
-        `attacks: all` on two columns.
+        Redraws by knowledge, shared by all linear attacks on few columns.
     """
 
     def __init__(
