@@ -92,7 +92,7 @@ SHUFFLES: dict[str, Callable[[int], Any]] = {
 SHUFFLED = [*range(128), 1234, *range(1980, 2031), *POPULAR]
 """Seeds of permutations."""
 MOST_SHUFFLED = 100_000
-"""Most rows of permutations: four columns of so many take a minute."""
+"""Most rows of permutations: four columns of so many take 40 s."""
 
 
 def known_generators(
