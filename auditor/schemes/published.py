@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
-from auditor import registry
 from auditor.base import AuditorError, AuditorWarning, PluginError, counted, quoted, scipy
 from auditor.base.types import Array, Codes, Indices
 from auditor.data.alignment import common_part, misaligned, remembered
@@ -42,7 +41,7 @@ from auditor.data.formats.parts import header, notes_of
 from auditor.data.table import Audited, DataUse, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
-from auditor.registry import PluginParameters, register
+from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.additive import AdditiveScheme
@@ -371,7 +370,7 @@ def warn_of_rows(name: str, why: str) -> None:
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:
-    cls = registry.get("scheme", law["scheme"])
+    cls = get("scheme", law["scheme"])
     rest = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
     scheme: Scheme = cls(cls.Parameters.model_validate(rest))
     return scheme
@@ -392,7 +391,7 @@ def _check_law(law: dict[str, Any]) -> None:
     except PluginError as error:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
-        model = registry.get("scheme", law["scheme"]).Parameters
+        model = get("scheme", law["scheme"]).Parameters
         given = {key: value for key, value in law.items() if key != "scheme"}
         raise ValueError(f"is wrong: {sentence(explain(error, model, given))}") from None
     if not scheme.adds_noise:

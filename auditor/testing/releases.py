@@ -13,7 +13,6 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from auditor import registry
 from auditor.adversary.attack import Attack, RowAttack, checked
 from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import (
@@ -36,7 +35,7 @@ from auditor.base.types import Array, Coalition, Microdata
 from auditor.data.columns.checks import Series
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
-from auditor.registry import KINDS, Plugin
+from auditor.registry import KINDS, Plugin, get, names
 from auditor.runs.estimate_categories import estimate_categories
 from auditor.scenario.yaml_document import load
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
@@ -274,7 +273,7 @@ def schemes_of(families: Sequence[str]) -> list[Scheme]:
     Built-in schemes that state their noise first.
     """
     found: dict[str, type[Scheme]] = {}
-    known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
+    known: list[type[Scheme]] = [get("scheme", name) for name in names("scheme")]
     # a third-party scheme may break its law
     for cls in sorted(
         known, key=lambda cls: (not cls.__module__.startswith("auditor."), not cls.adds_noise)
