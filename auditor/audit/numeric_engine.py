@@ -63,8 +63,7 @@ def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
     if release.scheme.needs_table:
         return None
     draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-    apart, centre = release.groups_apart(request.pooling), request.moments.mean
-    job = MomentJob(table.rows, table.width, request.copies, centre, draws, apart)
+    job = MomentJob(table.rows, table.width, request.copies, request.moments.mean, draws)
     return [done_in_steps(request, release_of, table.width, job)]
 
 

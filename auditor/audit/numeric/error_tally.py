@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.results.metrics import HIGHEST, LOWEST
-from auditor.schemes.base.noise_law import NoiseLaw
 
 FEWEST_BEYOND = 10
 """Fewest records on either side of a quantile."""
@@ -288,8 +287,6 @@ TREE_WORK, TREE_COLUMNS = 2**22, 32
 """Most rows times attributes times columns for trees, and most differences as features."""
 FOLDS = 10
 """Folds of chosen rows, to be resampled (``auditor.audit.numeric.error_bars``)."""
-KEPT_APART = 256
-"""Columns up to which moments of row groups are always kept: half a megabyte each."""
 
 
 def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
@@ -302,16 +299,3 @@ def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
     """
     shown = min(copies, max(2, 1 + TREE_COLUMNS // width))
     return shown, max(FEWEST_TREE_ROWS, min(rows, TREE_WORK // (width * (width * shown + 12))))
-
-
-def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:
-    """Whether error bars or pooling need moments of row groups.
-
-    Parameters
-    ----------
-    law : NoiseLaw or None
-        Before copies were transformed.
-    pooling : bool
-        Whether an expectation is about pooling.
-    """
-    return pooling or law is None or not law.tells_spread

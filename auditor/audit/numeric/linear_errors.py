@@ -84,13 +84,15 @@ class Maps:
         """Place each coalition's weights among all copies."""
         if isinstance(batch, AffineStack):
             return cls(batch.weights, batch.offsets, batch.fixed)
-        runs = by_size(coalitions)
-        weights = [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
         offsets, known = np.array([affine.offset for affine in batch]), None
+        B, N = offsets.shape
+        weights = np.zeros((B, N, copies, N))
+        for padded, affine, held in zip(weights, batch, coalitions, strict=True):
+            padded[:, np.array(held) - 1] = affine.weights.reshape(N, -1, N)
         if any(affine.known is not None for affine in batch):
-            nothing = np.zeros((offsets.shape[1],) * 2)
+            nothing = np.zeros((N, N))
             known = np.array([nothing if one.known is None else one.known for one in batch])
-        return cls(np.concatenate(weights), offsets, all(one.fixed for one in batch), known)
+        return cls(weights.reshape(B, N, -1), offsets, all(one.fixed for one in batch), known)
 
     def at(self, places: Indices | slice) -> Maps:
         """Maps at some places, in that order."""
@@ -134,14 +136,6 @@ class Maps:
         some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
         columns = neighbours(attribute_index([1, *(held + 2)], N))
         return np.concatenate([self.own[places], -some], axis=2), columns
-
-
-def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> Array:
-    W = np.array([affine.weights for affine in batch])
-    (B, N, _), index = W.shape, np.array(run) - 1
-    by_copy = np.zeros((B, N, copies, N))
-    by_copy[np.arange(B)[:, None], :, index] = W.reshape(B, N, -1, N).transpose(0, 2, 1, 3)
-    return by_copy.reshape(B, N, -1)
 
 
 @dataclass(frozen=True, repr=False)

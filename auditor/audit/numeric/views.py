@@ -211,8 +211,6 @@ class ReleasedCopies:
         Numbers of the copies; by default one for each level.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
-    apart : bool
-        Whether a jackknife or evidence on pooling needs moments of row groups.
     """
 
     table: Table
@@ -224,7 +222,6 @@ class ReleasedCopies:
     public: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[int, ...] = ()
     transformed: Transformed | None = None
-    apart: bool = True
 
     def __post_init__(self) -> None:
         """Number the copies, and make the public parameters read-only."""
@@ -419,8 +416,6 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
     """Sums by stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
-    job = MomentJob(
-        table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart
-    )
+    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, rows.draws)
     undo = None if copies.transformed is None else copies.transformed.undo
     return job.stripes(NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
