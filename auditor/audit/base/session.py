@@ -20,6 +20,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
 from auditor.adversary.view import Knowledge
 from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, Tell
+from auditor.audit.numeric.error_tally import bins
 from auditor.base.types import Array, Coalition, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -139,33 +140,6 @@ class JointCounts:
                 tuple(joint),
             )
         ]
-
-
-def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
-
-    Empty cells are a run only next to cells of ten records, which hides extreme records.
-
-    Examples
-    --------
-    >>> bins(np.array([0, 4, 7, 0, 12, 3, 0])), bins(np.array([0, 12, 0])), bins(np.array([9, 0]))
-    ([(0, 3, 11), (3, 7, 15)], [(0, 1, 0), (1, 2, 12), (2, 3, 0)], [])
-    """
-    found, full = list[tuple[int, int, int]](), counts >= FEWEST_RECORDS
-    first, held = 0, 0
-    for cell, count in enumerate(counts.tolist()):
-        if full[cell] and not held and first < cell and (not first or full[first - 1]):
-            found.append((first, cell, 0))
-            first = cell
-        held += count
-        if held >= FEWEST_RECORDS:
-            found.append((first, cell + 1, held))
-            first, held = cell + 1, 0
-    if found and first < len(counts):
-        merge = held or not full[first - 1]
-        start, _, before = found.pop() if merge else (first, 0, 0)
-        found.append((start, len(counts), before + held))
-    return found
 
 
 ROWS_LEARNT = 20_000

@@ -110,8 +110,10 @@ def binned_records(
             sums.add({one: Sums.of(found, *parts)})
     bars, records = jackknifed(sums), list[Measurement]()
     for one in wanted:
-        parts = one, sums[one], closed[one], closed_bars(closed[one])
-        records += cell_records(context, *parts, data.prior, data.scores)
+        bars_of = closed_bars(closed[one])
+        records += cell_records(
+            context, one, sums[one], closed[one], bars_of, data.prior, data.scores
+        )
         records.append(gain_record(context, one, sums, closed, bars[one]))
     return records
 

@@ -21,7 +21,7 @@ S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
@@ -42,7 +42,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.base.types import Array, Coalition, Flags, Indices
-from auditor.numerics.moments import Moments, attribute_index, neighbours, stacked
+from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -129,13 +129,9 @@ class Maps:
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
-    def residual(self, places: slice) -> tuple[Array, Indices | slice]:
-        """``R`` of some maps, (b, N, c), and its c columns' places among d."""
-        W, N = self.weights[places], self.offsets.shape[1]
-        held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
-        some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
-        columns = neighbours(attribute_index([1, *(held + 2)], N))
-        return np.concatenate([self.own[places], -some], axis=2), columns
+    def residual(self, places: slice) -> Array:
+        """``R`` of some maps, (b, N, d)."""
+        return np.concatenate([self.own[places], -self.weights[places]], axis=2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,11 +243,13 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
     """``squared_errors`` by row group, shape (G, B, N)."""
     raw = np.empty((len(groups), *maps.offsets.shape))
     for here in maps.pieces():
-        (R, columns), c = maps.residual(here), maps.offsets[here]
+        R, c = maps.residual(here), maps.offsets[here]
         rows = R.reshape(-1, R.shape[2])
         step = max(1, PIECE_WEIGHTS // max(R.size, R.shape[2] ** 2))
         for some in (slice(first, first + step) for first in range(0, len(groups), step)):
-            n, t, P = stacked(groups[some], columns)
+            n = np.array([float(group.count) for group in groups[some]])
+            t = np.array([group.total for group in groups[some]])
+            P = np.array([group.products for group in groups[some]])
             RP = (rows @ P).reshape(len(P), *R.shape)
             Rt = (rows @ t.T).T.reshape(RP.shape[:3])
             squares = np.einsum("gbnd,bnd->gbn", RP, R)
@@ -266,7 +264,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     P_jj)^½``.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
-    parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
+    parts = [np.abs(R) @ size for R in map(maps.residual, maps.pieces())]
     return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
 
@@ -328,7 +326,7 @@ def audit_linear(
         Of the noise in all copies.
     again : ndarray of shape (R, B, N) or None
         Mean squared errors in other draws, if no closed form applies.
-    compared : ndarray of shape (B,) or None
+    compared : ndarray of shape (B, 1) or None
         Places of single copies (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
         Error bar without law and redraws.
@@ -398,30 +396,22 @@ def _under_law(
         scale,
         doubt + np.take_along_axis(doubt, places, axis=0),
     )
-    errors = Errors(
+    return Errors(
         Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
         Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
         "closed-form",
+        None if compared is None else against(compared),
     )
-    if compared is None:
-        return errors
-    columns = np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
-    return replace(errors, paired=against(columns))
 
 
 def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
     """Covariance of each mean squared error with its best copy's, (B, N + 1)."""
-    covariance, by_place = np.empty(best.shape), dict[bytes, Array]()
-    for column in range(best.shape[1]):
-        key = best[:, column].tobytes()
-        if key not in by_place:
-            by_place[key] = np.concatenate(
-                [
-                    crossed(maps.at(here), maps.at(best[here, column]), K_X, law, rows).variance()
-                    for here in maps.pieces()
-                ]
-            )
-        covariance[:, column] = by_place[key][:, column]
+    covariance = np.empty((len(best), len(K_X) + 1))
+    for one in np.unique(best, axis=1).T:
+        columns = np.broadcast_to((best == one[:, None]).all(axis=0), covariance.shape[1])
+        for here in maps.pieces():
+            found = crossed(maps.at(here), maps.at(one[here]), K_X, law, rows).variance()
+            covariance[here, columns] = found[:, columns]
     return covariance
 
 
