@@ -81,7 +81,8 @@ def binned_records(
             "the posterior of bins given additive copies needs jointly Gaussian noise of one shape"
         )
     column, frame = table.attributes.index(data.names[0]), Frame(data.prior, scores=data.scores)
-    bounds, groups = (each(table.rows, table.width) for each in (row_blocks, moment_groups))
+    bounds = row_blocks(table.rows, table.width)
+    groups = moment_groups(table.rows, table.width)
     sums, closed, k_0 = Found(), dict[Coalition, dict[str, Expected]](), law.shape[column, column]
 
     def originals() -> Iterator[tuple[Array, Indices]]:
