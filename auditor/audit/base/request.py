@@ -107,27 +107,30 @@ class CellContext:
         """All copies."""
         return tuple(range(1, self.copies + 1))
 
-    def empty(self, coalition: Coalition | None, status: str, reason: str) -> Measurement:
-        """Record of a cell without a measurement; by default for all copies."""
-        members = self.everybody if coalition is None else coalition
-        return self.record("distortion", members, status=cast(Status, status), reason=reason)
+    def empty(self, coalition: Coalition, status: str, reason: str) -> Measurement:
+        """Record of a cell without a measurement."""
+        return self.record("distortion", coalition, status=cast(Status, status), reason=reason)
 
     def record(
         self,
         metric: str,
         coalition: Coalition,
         value: float | None = None,
-        std_error: float | None = None,
-        interval: tuple[float | None, float | None] = (None, None),
+        bar: Bar | None = None,
         theory: float | None = None,
         *,
         attribute: str = ALL,
+        bounds: tuple[float, float] = UNBOUNDED,
         status: Status = "ok",
         reason: str | None = None,
-        error_bar: ErrorBar = "none",
     ) -> Measurement:
-        """One record."""
-        low, high = interval
+        """One record, with its 95 % interval cut at the metric's bounds.
+
+        ``reason`` explains a missing measurement or error bar. A theory of NaN is none.
+        """
+        low = high = None
+        if value is not None and bar is not None:
+            low, high = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
         return Measurement(
             sweep=self.sweep,
             scheme=self.scheme,
@@ -139,43 +142,12 @@ class CellContext:
             attribute=attribute,
             metric=metric,
             value=value,
-            std_error=std_error,
+            std_error=bar and bar.std_error,
             ci_low=low,
             ci_high=high,
-            theory=theory,
+            theory=None if theory is None or math.isnan(theory) else theory,
             status=status,
-            reason=reason,
-            error_bar=error_bar,
-        )
-
-    def figure(
-        self,
-        metric: str,
-        coalition: Coalition,
-        value: float,
-        bar: Bar | None = None,
-        theory: float | None = None,
-        *,
-        attribute: str = ALL,
-        bounds: tuple[float, float] = UNBOUNDED,
-        unknown: str | None = None,
-    ) -> Measurement:
-        """One record, with its 95 % interval cut at the metric's bounds.
-
-        ``unknown`` is the reason for a missing error bar. A theory of NaN is none.
-        """
-        interval: tuple[float | None, float | None] = None, None
-        if bar is not None:
-            interval = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
-        return self.record(
-            metric,
-            coalition,
-            value,
-            bar and bar.std_error,
-            interval,
-            None if theory is None else number(theory),
-            attribute=attribute,
-            reason=unknown if bar is None else None,
+            reason=reason if bar is None else None,
             error_bar=bar.source if bar else "none",
         )
 
@@ -194,7 +166,7 @@ class CellContext:
     ) -> Measurement:
         """One record with an interval by Student's t."""
         bar = Bar.normal(std_error, error_bar, degrees)
-        return self.figure(
+        return self.record(
             metric, coalition, value, bar, theory, attribute=attribute, bounds=bounds
         )
 
@@ -289,22 +261,6 @@ class Cells:
         ]
 
 
-def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
-    """Figure of the whole release."""
-    return context.record(metric, context.everybody, value)
-
-
-def promise_records(
-    context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]
-) -> list[Measurement]:
-    """Kept promises of a scheme, by coalition and metric."""
-    return [
-        context.record(metric, coalition, value)
-        for coalition, kept in promises.items()
-        for metric, value in kept.items()
-    ]
-
-
 def error_records(cells: Cells, errors: Errors) -> Measurements:
     """Distortion, rmse, normalized error and gain of wanted coalitions."""
     positive, distortion = (0.0, math.inf), errors.distortion
@@ -319,11 +275,6 @@ def error_records(cells: Cells, errors: Errors) -> Measurements:
         errors.bar,
         "replicates-needed" if redrawn else "none",
     )
-
-
-def number(value: float) -> float | None:
-    """Number, or None for NaN."""
-    return None if math.isnan(value) else value
 
 
 def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
@@ -552,23 +503,3 @@ class Attempt:
             {cell: gain for part in parts for cell, gain in part.paired.items()},
             any(part.told for part in parts),
         )
-
-
-def nothing_of(
-    scenario: Scenario,
-    context: CellContext,
-    evidence: ReleaseEvidence,
-    coalitions: Sequence[Coalition],
-    reason: str,
-) -> ReleaseAudit:
-    """Audit of a release that failed: every cell has the reason."""
-    records = [
-        context.under(attack.id, knowledge.label).empty(coalition, "failed", reason)
-        for knowledge in scenario.knowledge
-        for attack in scenario.attacks
-        for coalition in coalitions
-        if attack.tries(coalition, context.copies)
-    ]
-    records = records or [context.empty(None, "failed", reason)]
-    evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(Measurements.of(records), [], [], evidence)

@@ -97,17 +97,17 @@ def attack_records(
             believed = sums[one].most_believed(unknown)
             if believed is not None:
                 bar = Bar.normal(believed[1], "sampling")
-                yield context.figure(BELIEVED, one, believed[0], bar, bounds=(0.0, 1.0))
+                yield context.record(BELIEVED, one, believed[0], bar, bounds=(0.0, 1.0))
         if gaps and len(one) > 1:
             law = release.law.of(one)
             alone = fitted.fits[(one[law.best - 1],)][0]
             gap = belief_gap(*_counted(release, one), law, fitted.fits[one][0], alone)
             if gap.measured is not None:
                 gap_bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
-                yield context.figure(
-                    "belief_gap", one, gap.measured, gap_bar, gap.computed, unknown=why
+                yield context.record(
+                    "belief_gap", one, gap.measured, gap_bar, gap.computed, reason=why
                 )
-            yield context.figure("largest_belief_gap", one, gap.largest, theory=gap.largest)
+            yield context.record("largest_belief_gap", one, gap.largest, theory=gap.largest)
         # closed forms lack one
         bars = groups[one] if forms else bars
         yield gain_record(context, one, sums, closed, bars, why)
@@ -195,7 +195,7 @@ def cell_records(
             gain = value - usual, theory - usual
             found.append(("accuracy_gain", 1.0, *gain, (-math.inf, math.inf)))
         for name, factor, number, of_law, bounds in found:
-            yield context.figure(
+            yield context.record(
                 name,
                 coalition,
                 number,
@@ -203,11 +203,11 @@ def cell_records(
                 of_law,
                 attribute=about,
                 bounds=bounds,
-                unknown=unknown,
+                reason=unknown,
             )
     for name, growth in sums.growth.items():
         worst = worst_growth(prior, odds) if odds is not None and name == ALL else None
-        yield context.figure("delta_growth", coalition, growth, None, worst, attribute=name)
+        yield context.record("delta_growth", coalition, growth, None, worst, attribute=name)
 
 
 def gain_record(
@@ -230,7 +230,7 @@ def gain_record(
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
         )
         theory = 1.0 - error / min(each) if min(each) > 0 else 0.0
-    return context.figure("collusion_gain", coalition, gain, bar, theory, unknown=unknown)
+    return context.record("collusion_gain", coalition, gain, bar, theory, reason=unknown)
 
 
 class Gap(NamedTuple):
