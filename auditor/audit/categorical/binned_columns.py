@@ -115,6 +115,8 @@ def binned_records(
         records += cell_records(
             context, one, sums[one], closed[one], bars_of, data.prior, data.scores
         )
+        for name, growth in sums[one].growth.items():
+            records.append(context.record("delta_growth", one, growth, attribute=name))
         records.append(gain_record(context, one, sums, closed, bars[one]))
     return records
 
