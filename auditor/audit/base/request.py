@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -386,20 +386,15 @@ class ReleaseRequest:
         return table_moments(self.table)
 
 
-@dataclass(frozen=True, repr=False)
-class Stripes:
-    """A job on stripes ``first`` to ``stop`` (exclusive)."""
-
-    job: Job[Any]
-    open: Callable[[ReleaseRequest], Any]
-    width: int
-    first: int
-    stop: int
-
-    def __call__(self, request: ReleaseRequest) -> list[Any]:
-        """Job's parts."""
-        block = self.open(request).block
-        return list(walk(self.job, block, request.table.rows, self.width, self.first, self.stop))
+def _parts(
+    job: Job[Any],
+    open: Callable[[ReleaseRequest], Any],
+    width: int,
+    cut: tuple[int, int],
+    request: ReleaseRequest,
+) -> list[Any]:
+    """Job's parts on some stripes, first to last (exclusive)."""
+    return list(walk(job, open(request).block, request.table.rows, width, *cut))
 
 
 def done_in_steps(
@@ -410,7 +405,7 @@ def done_in_steps(
     count = len(stripes(request.table.rows, width))
     each = math.ceil(count / MOST_STEPS)
     cuts = [(first, min(first + each, count)) for first in range(0, count, each)]
-    parts = request.share([Stripes(job, open, width, *cut) for cut in cuts])
+    parts = request.share([partial(_parts, job, open, width, cut) for cut in cuts])
     return added_up(job, chain.from_iterable(parts))
 
 

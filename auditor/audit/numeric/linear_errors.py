@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
@@ -203,17 +202,17 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 
 
 def closed_form(
-    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
+    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: bool = False
 ) -> ClosedForm:
     """Theory for maps with known weights: exact for any table of covariance ``K_X``.
 
-    For maps at ``cancelling``, whose weights cancel far larger terms, ``S = V Vᵀ`` with ``V =
-    W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
+    For ``cancelling`` weights of far larger terms, ``S = V Vᵀ`` with ``V = W·root``, with rounding
+    ``(ε |w|)²`` in place of ``ε |w|²``.
     """
     found = crossed(maps, maps, K_X, law, rows)
-    if cancelling is not None and cancelling.size:
-        V = maps.weights[cancelling] @ law.passed_root
-        found.passed[cancelling] = V @ V.transpose(0, 2, 1)
+    if cancelling:
+        V = maps.weights @ law.passed_root
+        found.passed[:] = V @ V.transpose(0, 2, 1)
     return found
 
 
@@ -268,35 +267,9 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
 
-class OnRows(NamedTuple):
-    """Errors on rows, of maps whose errors moments do not resolve.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (G, b, N)
-        Squared errors, summed by row group.
-    grain : ndarray of shape (b, N)
-        Mean squared error from rounding of the stored copies.
-    """
-
-    sums: Array
-    grain: Array
-
-
-class Measured(NamedTuple):
-    """Mean squared errors, their rounding errors, and errors that count as 0.
-
-    Shapes (B, N + 1). ``places`` are the maps measured on rows.
-    """
-
-    error: Array
-    doubt: Array
-    least: Array
-    places: Indices
-
-
-ByRows = Callable[[Indices], OnRows]
-"""Measures the maps at some places on the rows."""
+ByRows = Callable[[], tuple[Array, Array]]
+"""Measures squared errors on the rows: sums by row group, (G, B, N), and mean squared errors from
+rounding of the stored copies, (B, N)."""
 
 
 def audit_linear(
@@ -335,28 +308,28 @@ def audit_linear(
         rounding.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
-    rounding = resolution(maps, total) / total.count
-    places = np.flatnonzero((rounding > EXACT * np.diag(K_X)).any(axis=1))
-    on_rows = by_rows(places) if by_rows is not None and places.size else None
-    error, doubt = with_total(squared_errors(maps, total) / total.count), with_total(rounding)
-    least = rounded_off(doubt, scale)
-    found = Measured(error, doubt, least, places[:0])
-    if on_rows is not None:
-        error[places] = with_total(on_rows.sums.sum(axis=0) / total.count)
-        doubt[places], least[places] = with_total(on_rows.grain), 0.0
-        found = found._replace(places=places)
+    error, doubt = (
+        with_total(of(maps, total) / total.count) for of in (squared_errors, resolution)
+    )
+    least, sums = rounded_off(doubt, scale), None
+    if by_rows is not None and least.any():
+        sums, grain = by_rows()
+        error, doubt = with_total(sums.sum(axis=0) / total.count), with_total(grain)
+        least = np.zeros_like(doubt)
     by_law = None
     if law is not None and maps.fixed:
-        by_law = _under_law(coalitions, maps, total, K_X, law, compared, found)
+        cancelling = sums is not None
+        by_law = _under_law(
+            coalitions, maps, total, K_X, law, compared, error, doubt, least, cancelling
+        )
         if law.tells_spread:
             return by_law
     if again is not None:
         rounding = rounded_off(doubt, scale)
         error, others = (rounded_off(each, scale, rounding) for each in (error, with_total(again)))
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
-    sums = squared_errors_by_group(maps, groups)
-    if on_rows is not None:
-        sums[:, places] = on_rows.sums
+    if sums is None:
+        sums = squared_errors_by_group(maps, groups)
     counts = [group.count for group in groups]
     return from_groups(coalitions, sums, counts, np.diag(K_X), compared, why).under(by_law)
 
@@ -368,16 +341,19 @@ def _under_law(
     K_X: Array,
     law: NoiseLaw,
     compared: Indices | None,
-    found: Measured,
+    error: Array,
+    doubt: Array,
+    least: Array,
+    cancelling: bool,
 ) -> Errors:
     N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
-    distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
+    distortion, members = rounded_off(error, scale, least), Members.of(coalitions)
     # the judged rows may be part of the table
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count, found.places)
-    expected = rounded_off(with_total(theory.expected), scale, found.least)
+    theory = closed_form(maps, judged, law, total.count, cancelling)
+    expected = rounded_off(with_total(theory.expected), scale, least)
     variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
-    variance += rounded_off(found.doubt, scale) ** 2
+    variance += rounded_off(doubt, scale) ** 2
 
     def against(best: Indices) -> Paired:
         alone, alone_variance = (
@@ -389,7 +365,7 @@ def _under_law(
         return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
     gain = against(members.best(distortion))
-    places, doubt = members.best(expected), found.doubt
+    places = members.best(expected)
     gain_theory = collusion_gain(
         expected,
         np.take_along_axis(expected, places, axis=0),
