@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import Bar
-from auditor.audit.categorical.posterior_pass import Counted
+from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.release import (
     UniformRelease,
     growth_bound,
