@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -39,73 +39,32 @@ from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 
 
-class NumericEngine:
-    """Engine for copies of numbers, or of classes of records."""
+class NumericSession(Session):
+    """One release of numbers, or of classes of records, under audit."""
 
     divides_held_tables = True
-    context = staticmethod(context_of)
+    context_of = staticmethod(context_of)
 
-    def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
-        """All records of one release, and fill in the evidence."""
-        numbers, stripes = list[int](), None
-        if request.share is not None:
-            if request.table.streamed:
-                stripes = _gathered_in_steps(request)
-            numbers = _numbers_in_steps(request)
-        session = _session(request, stripes)
-        attempts = _attempts_in_steps(request, numbers, stripes) if numbers else ()
-        return session.run(evidence, numbers, attempts, request.tell, request.brief)
-
-
-def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
-    """All moments as one stripe; None if the scheme needs the whole table."""
-    here, table, release = request.scenario, request.table, release_of(request)
-    if release.scheme.needs_table:
-        return None
-    draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-    apart, centre = release.groups_apart(request.pooling), request.moments.mean
-    job = MomentJob(table.rows, table.width, request.copies, centre, draws, apart)
-    return [done_in_steps(request, release_of, table.width, job)]
-
-
-def _numbers_in_steps(request: ReleaseRequest) -> list[int]:
-    """Attempts that other processes may carry out, the longest first."""
-    counted, cells = counts_errors(request), cells_of(request.scenario)
-    ordered = in_order_of_promise(cells)
-    by_rows = [number for number in ordered if counted or not is_linear(cells[number][0])]
-    return [INSIDER] * request.pooling + by_rows
-
-
-def _attempts_in_steps(
-    request: ReleaseRequest, numbers: list[int], stripes: list[Stripe] | None
-) -> Iterator[tuple[int, Attempt]]:
-    assert request.share is not None
-    steps = [partial(_attempt, number, stripes) for number in numbers]
-    return zip(numbers, request.share(steps), strict=True)
-
-
-def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest) -> Attempt:
-    session = _session(request, stripes)
-    if number == INSIDER:
-        return session.gains()
-    return session.tried(*cells_of(request.scenario)[number])
-
-
-def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-    if "session" not in request.kept:
-        request.kept["session"] = NumericSession(request, stripes)
-    session: NumericSession = request.kept["session"]
-    return session
-
-
-class NumericSession(Session):
-    """One numeric release under audit."""
-
-    def __init__(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> None:
+    def __init__(self, request: ReleaseRequest, stripes: list[Stripe] | None = None) -> None:
         self.scenario, self.coalitions = request.scenario, request.coalitions
         self.context = context_of(request, request.levels, request.copies)
         self.opened = opened_of(request, stripes)
         self._baseline = cache(partial(baseline_of, self.opened))
+
+    @classmethod
+    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
+        """All records of one release, and fill in the evidence."""
+        numbers, stripes, share = list[int](), None, request.share
+        if share is not None:
+            stripes = _gathered_in_steps(request) if request.table.streamed else None
+            counted, cells = counts_errors(request), cells_of(request.scenario)
+            numbers = [INSIDER] * request.pooling
+            for number in in_order_of_promise(cells):
+                if counted or not is_linear(cells[number][0]):
+                    numbers.append(number)
+        session = _session(request, stripes)
+        steps = [partial(_attempt, number, stripes) for number in numbers]
+        return session.run(evidence, request, numbers, share(steps) if share and steps else ())
 
     def release_records(self) -> list[Measurement]:
         """Figures of the release itself."""
@@ -147,3 +106,27 @@ class NumericSession(Session):
         """Fill in the evidence for expectations."""
         gains = made[INSIDER].gains if INSIDER in made else None
         add_evidence(self.opened, evidence, made.values(), gains)
+
+
+def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
+    """All moments as one stripe; None if the scheme needs the whole table."""
+    here, table, release = request.scenario, request.table, release_of(request)
+    if release.scheme.needs_table:
+        return None
+    draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
+    job = MomentJob(table.rows, table.width, request.copies, request.moments.mean, draws)
+    return [done_in_steps(request, release_of, table.width, job)]
+
+
+def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest) -> Attempt:
+    session = _session(request, stripes)
+    if number == INSIDER:
+        return session.gains()
+    return session.tried(*cells_of(request.scenario)[number])
+
+
+def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
+    if "session" not in request.kept:
+        request.kept["session"] = NumericSession(request, stripes)
+    session: NumericSession = request.kept["session"]
+    return session

@@ -11,7 +11,7 @@ import numpy as np
 from auditor.adversary.attack import check_real
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import release_of
-from auditor.audit.base.request import CellContext, ReleaseRequest, promise_records, scheme_record
+from auditor.audit.base.request import CellContext, ReleaseRequest
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records, floor_records
@@ -27,11 +27,13 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     """Yield the figures of the release that the scenario asks for."""
     scenario, release, asked = opened.scenario, opened.release, opened.scenario.measure
     if asked("seconds"):
-        yield scheme_record(context, "seconds", release.seconds)
+        yield context.record("seconds", context.everybody, release.seconds)
     facts = release.scheme.facts(release.levels, release.moments)
     check_real(*facts.values())
     yield from (
-        scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name)
+        context.record(name, context.everybody, float(value))
+        for name, value in facts.items()
+        if asked(name)
     )
     yield from release_guarantees(context, scenario, release, opened.law, opened.coalitions)
     yield from blank_records(context, release, opened.coalitions)
@@ -47,8 +49,8 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if asked("geometry"):
         yield from geometry_records(context, release.columns, scenario.seed)
     if asked("anonymity"):
-        kept = release.scheme.promises(release.blocks(), opened.coalitions)
-        yield from promise_records(context, kept)
+        for one, kept in release.scheme.promises(release.blocks(), opened.coalitions).items():
+            yield from (context.record(metric, one, value) for metric, value in kept.items())
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
@@ -65,7 +67,7 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
         records.append(record)
     figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
     figures["noise_on_data"] = noise.dependence
-    return records + [scheme_record(context, name, value) for name, value in figures.items()]
+    return records + [context.record(name, context.everybody, v) for name, v in figures.items()]
 
 
 def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:

@@ -184,25 +184,6 @@ def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
-def stacked(
-    groups: Sequence[Moments], columns: NDArray[np.intp] | slice
-) -> tuple[Array, Array, Array]:
-    """Counts, totals and products of some columns of G groups.
-
-    Shapes (G,), (G, c) and (G, c, c).
-    """
-    if len(groups) == 1:
-        (only,) = groups
-        return (
-            np.array([float(only.count)]),
-            only.total[columns][None],
-            only.products[square(columns)][None],
-        )
-    counts = np.array([float(group.count) for group in groups])
-    totals = np.array([group.total[columns] for group in groups])
-    return counts, totals, np.array([group.products[square(columns)] for group in groups])
-
-
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
     """Places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width

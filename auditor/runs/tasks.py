@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
-from auditor.audit.engine import audit_release, engine_of
+from auditor.audit.engine import audit_release, session_of
 from auditor.base import AuditorError
 from auditor.data.table import Table
 from auditor.process.containment import contained
@@ -80,8 +80,9 @@ class Task:
     @property
     def divisible(self) -> bool:
         """Whether several workers can share its steps."""
-        engine = engine_of(self.scenario().schemes[self.scheme])
-        return len(self.replicates) == 1 and (self.table is not None or engine.divides_held_tables)
+        session = session_of(self.scenario().schemes[self.scheme])
+        held = self.table is not None or session.divides_held_tables
+        return len(self.replicates) == 1 and held
 
     def request(self, replicate: int) -> ReleaseRequest:
         """Request to audit one release."""

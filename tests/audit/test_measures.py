@@ -10,13 +10,7 @@ from auditor.adversary.attack import Reconstruction
 from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
 from auditor.audit.measures.record_disclosure import WholeRecords
-from auditor.audit.numeric.error_tally import (
-    FEWEST_IN_BIN,
-    Tally,
-    Tolerance,
-    reportable,
-    spread_shares,
-)
+from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, spread_shares
 from auditor.base import ScenarioError
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
@@ -149,7 +143,7 @@ def test_no_bin_of_a_spread_tells_of_fewer_than_ten_records(rows, bins):
     assert np.allclose(shares.sum(axis=-1), 1.0)
     for share in shares.reshape(-1, bins + 1):
         held = np.add.reduceat(share, np.flatnonzero(np.diff(share, prepend=-1.0))) * rows
-        assert (held[held > 1e-9] > min(rows, FEWEST_IN_BIN) - 1e-9).all()
+        assert (held[held > 1e-9] > min(rows, 10) - 1e-9).all()
 
 
 RNG = np.random.default_rng(2**41 + 5)

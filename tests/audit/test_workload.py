@@ -13,8 +13,9 @@ from hypothesis.extra.numpy import arrays
 import auditor
 from auditor.adversary.attack import Inferred
 from auditor.audit.base.request import CellContext, release_copies
-from auditor.audit.base.session import CELLS, PER_DEVIATION, bins
+from auditor.audit.base.session import CELLS, PER_DEVIATION
 from auditor.audit.measures.record_disclosure import Inferences, inference_records
+from auditor.audit.numeric.error_tally import bins
 from auditor.audit.workload import workload
 from auditor.base import ScenarioError
 from auditor.results.model import AuditResult

@@ -30,13 +30,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
-from auditor.audit.numeric.linear_errors import (
-    Maps,
-    OnRows,
-    audit_linear,
-    held_out_theory,
-    squared_errors,
-)
+from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
@@ -64,15 +58,14 @@ def linear_errors(
         elif not maps.fixed:
             again = _redrawn(opened, attack, knowledge)
 
-    def by_rows(places: Indices) -> OnRows:
+    def by_rows() -> tuple[Array, Array]:
         blocks, counts = opened.judged(knowledge)
-        some, blocks = maps.at(places), opened.undone(blocks)
-        sums, grain = errors_by_rows(some, blocks, counts, release.moments.mean)
+        sums, grain = errors_by_rows(maps, opened.undone(blocks), counts, release.moments.mean)
         # groups of moments are runs of the row groups
         ends = np.cumsum([count for groups in counts for count in groups if count])
         starts = np.cumsum([0, *(group.count for group in judged[:-1])])
         first = np.searchsorted(ends, starts, side="right")
-        return OnRows(np.add.reduceat(sums, first, axis=0), grain)
+        return np.add.reduceat(sums, first, axis=0), grain
 
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows

@@ -73,7 +73,6 @@ class Opened:
             public=scheme.public,
             numbers=tuple(range(1, release.copies + 1)),
             transformed=release.transformed,
-            apart=release.groups_apart(pooling),
         )
         rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
         gathered = Gathered(copies, rows, stripes)

@@ -71,11 +71,6 @@ class Release:
                 )
         return law
 
-    def groups_apart(self, pooling: bool) -> bool:
-        """``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
-        law = self.law if self.transformed is None else self.transformed.law
-        return error_tally.groups_apart(law, pooling)
-
     @cached_property
     def _bounds(self) -> list[tuple[int, int]]:
         return row_blocks(self.table.rows, self.table.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -107,27 +107,30 @@ class CellContext:
         """All copies."""
         return tuple(range(1, self.copies + 1))
 
-    def empty(self, coalition: Coalition | None, status: str, reason: str) -> Measurement:
-        """Record of a cell without a measurement; by default for all copies."""
-        members = self.everybody if coalition is None else coalition
-        return self.record("distortion", members, status=cast(Status, status), reason=reason)
+    def empty(self, coalition: Coalition, status: str, reason: str) -> Measurement:
+        """Record of a cell without a measurement."""
+        return self.record("distortion", coalition, status=cast(Status, status), reason=reason)
 
     def record(
         self,
         metric: str,
         coalition: Coalition,
         value: float | None = None,
-        std_error: float | None = None,
-        interval: tuple[float | None, float | None] = (None, None),
+        bar: Bar | None = None,
         theory: float | None = None,
         *,
         attribute: str = ALL,
+        bounds: tuple[float, float] = UNBOUNDED,
         status: Status = "ok",
         reason: str | None = None,
-        error_bar: ErrorBar = "none",
     ) -> Measurement:
-        """One record."""
-        low, high = interval
+        """One record, with its 95 % interval cut at the metric's bounds.
+
+        ``reason`` explains a missing measurement or error bar. A theory of NaN is none.
+        """
+        low = high = None
+        if value is not None and bar is not None:
+            low, high = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
         return Measurement(
             sweep=self.sweep,
             scheme=self.scheme,
@@ -139,43 +142,12 @@ class CellContext:
             attribute=attribute,
             metric=metric,
             value=value,
-            std_error=std_error,
+            std_error=bar and bar.std_error,
             ci_low=low,
             ci_high=high,
-            theory=theory,
+            theory=None if theory is None or math.isnan(theory) else theory,
             status=status,
-            reason=reason,
-            error_bar=error_bar,
-        )
-
-    def figure(
-        self,
-        metric: str,
-        coalition: Coalition,
-        value: float,
-        bar: Bar | None = None,
-        theory: float | None = None,
-        *,
-        attribute: str = ALL,
-        bounds: tuple[float, float] = UNBOUNDED,
-        unknown: str | None = None,
-    ) -> Measurement:
-        """One record, with its 95 % interval cut at the metric's bounds.
-
-        ``unknown`` is the reason for a missing error bar. A theory of NaN is none.
-        """
-        interval: tuple[float | None, float | None] = None, None
-        if bar is not None:
-            interval = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
-        return self.record(
-            metric,
-            coalition,
-            value,
-            bar and bar.std_error,
-            interval,
-            None if theory is None else number(theory),
-            attribute=attribute,
-            reason=unknown if bar is None else None,
+            reason=reason if bar is None else None,
             error_bar=bar.source if bar else "none",
         )
 
@@ -194,7 +166,7 @@ class CellContext:
     ) -> Measurement:
         """One record with an interval by Student's t."""
         bar = Bar.normal(std_error, error_bar, degrees)
-        return self.figure(
+        return self.record(
             metric, coalition, value, bar, theory, attribute=attribute, bounds=bounds
         )
 
@@ -289,22 +261,6 @@ class Cells:
         ]
 
 
-def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
-    """Figure of the whole release."""
-    return context.record(metric, context.everybody, value)
-
-
-def promise_records(
-    context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]
-) -> list[Measurement]:
-    """Kept promises of a scheme, by coalition and metric."""
-    return [
-        context.record(metric, coalition, value)
-        for coalition, kept in promises.items()
-        for metric, value in kept.items()
-    ]
-
-
 def error_records(cells: Cells, errors: Errors) -> Measurements:
     """Distortion, rmse, normalized error and gain of wanted coalitions."""
     positive, distortion = (0.0, math.inf), errors.distortion
@@ -319,11 +275,6 @@ def error_records(cells: Cells, errors: Errors) -> Measurements:
         errors.bar,
         "replicates-needed" if redrawn else "none",
     )
-
-
-def number(value: float) -> float | None:
-    """Number, or None for NaN."""
-    return None if math.isnan(value) else value
 
 
 def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
@@ -435,20 +386,15 @@ class ReleaseRequest:
         return table_moments(self.table)
 
 
-@dataclass(frozen=True, repr=False)
-class Stripes:
-    """A job on stripes ``first`` to ``stop`` (exclusive)."""
-
-    job: Job[Any]
-    open: Callable[[ReleaseRequest], Any]
-    width: int
-    first: int
-    stop: int
-
-    def __call__(self, request: ReleaseRequest) -> list[Any]:
-        """Job's parts."""
-        block = self.open(request).block
-        return list(walk(self.job, block, request.table.rows, self.width, self.first, self.stop))
+def _parts(
+    job: Job[Any],
+    open: Callable[[ReleaseRequest], Any],
+    width: int,
+    cut: tuple[int, int],
+    request: ReleaseRequest,
+) -> list[Any]:
+    """Job's parts on some stripes, first to last (exclusive)."""
+    return list(walk(job, open(request).block, request.table.rows, width, *cut))
 
 
 def done_in_steps(
@@ -459,7 +405,7 @@ def done_in_steps(
     count = len(stripes(request.table.rows, width))
     each = math.ceil(count / MOST_STEPS)
     cuts = [(first, min(first + each, count)) for first in range(0, count, each)]
-    parts = request.share([Stripes(job, open, width, *cut) for cut in cuts])
+    parts = request.share([partial(_parts, job, open, width, cut) for cut in cuts])
     return added_up(job, chain.from_iterable(parts))
 
 
@@ -552,23 +498,3 @@ class Attempt:
             {cell: gain for part in parts for cell, gain in part.paired.items()},
             any(part.told for part in parts),
         )
-
-
-def nothing_of(
-    scenario: Scenario,
-    context: CellContext,
-    evidence: ReleaseEvidence,
-    coalitions: Sequence[Coalition],
-    reason: str,
-) -> ReleaseAudit:
-    """Audit of a release that failed: every cell has the reason."""
-    records = [
-        context.under(attack.id, knowledge.label).empty(coalition, "failed", reason)
-        for knowledge in scenario.knowledge
-        for attack in scenario.attacks
-        for coalition in coalitions
-        if attack.tries(coalition, context.copies)
-    ]
-    records = records or [context.empty(None, "failed", reason)]
-    evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(Measurements.of(records), [], [], evidence)

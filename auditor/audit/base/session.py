@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from auditor import registry
 from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
 from auditor.adversary.view import Knowledge
-from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, Tell
+from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, ReleaseRequest
+from auditor.audit.numeric.error_tally import bins
 from auditor.base.types import Array, Coalition, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -141,33 +142,6 @@ class JointCounts:
         ]
 
 
-def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
-
-    Empty cells are a run only next to cells of ten records, which hides extreme records.
-
-    Examples
-    --------
-    >>> bins(np.array([0, 4, 7, 0, 12, 3, 0])), bins(np.array([0, 12, 0])), bins(np.array([9, 0]))
-    ([(0, 3, 11), (3, 7, 15)], [(0, 1, 0), (1, 2, 12), (2, 3, 0)], [])
-    """
-    found, full = list[tuple[int, int, int]](), counts >= FEWEST_RECORDS
-    first, held = 0, 0
-    for cell, count in enumerate(counts.tolist()):
-        if full[cell] and not held and first < cell and (not first or full[first - 1]):
-            found.append((first, cell, 0))
-            first = cell
-        held += count
-        if held >= FEWEST_RECORDS:
-            found.append((first, cell + 1, held))
-            first, held = cell + 1, 0
-    if found and first < len(counts):
-        merge = held or not full[first - 1]
-        start, _, before = found.pop() if merge else (first, 0, 0)
-        found.append((start, len(counts), before + held))
-    return found
-
-
 ROWS_LEARNT = 20_000
 """Records that an attack on rows learns from, about."""
 INSIDER = -1
@@ -223,6 +197,21 @@ class Session(ABC):
     coalitions: Sequence[Coalition]
     by_coalition: ClassVar[bool] = True
     """Whether a failed attack is tried again on each coalition alone."""
+    divides_held_tables: ClassVar[bool] = False
+    """Whether steps of one release save time if its table is in memory."""
+
+    @abstractmethod
+    def __init__(self, request: ReleaseRequest) -> None: ...
+
+    @staticmethod
+    @abstractmethod
+    def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
+        """Common part of the records of a release."""
+
+    @classmethod
+    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
+        """All records of one release, and fill in the evidence."""
+        return cls(request).run(evidence, request)
 
     @abstractmethod
     def release_records(self) -> list[Measurement]:
@@ -268,10 +257,9 @@ class Session(ABC):
     def run(
         self,
         evidence: ReleaseEvidence,
+        request: ReleaseRequest,
         elsewhere: Collection[int] = (),
-        made_elsewhere: Iterable[tuple[int, Attempt]] = (),
-        tell: Tell | None = None,
-        brief: bool = False,
+        made_elsewhere: Iterable[Attempt] = (),
     ) -> Outcome:
         """Run all attacks and return all records; fill in the evidence.
 
@@ -280,18 +268,14 @@ class Session(ABC):
         Parameters
         ----------
         elsewhere : collection of int
-            Attempts that ``made_elsewhere`` yields.
-        tell : callable, optional
-            Called with the audit so far after every attempt.
-        brief : bool
-            Whether only attacks are wanted, and no further evidence.
+            Numbers of the attempts that ``made_elsewhere`` yields.
         """
-        cells = cells_of(self.scenario)
+        cells, tell, brief = cells_of(self.scenario), request.tell, request.brief
         first = Measurements.of([] if brief else self.release_records())
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
         made = {}
-        for number, attempt in chain(tried, made_elsewhere):
+        for number, attempt in chain(tried, zip(elsewhere, made_elsewhere, strict=True)):
             made[number] = attempt
             if tell is not None:
                 some = Measurements.concatenated(one.measurements for one in made.values())

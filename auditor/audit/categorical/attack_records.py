@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from auditor.adversary.attack import Inference
 from auditor.adversary.view import Estimated, KnownRecords, Perfect
-from auditor.audit.base.request import ALL, Bar, CellContext
+from auditor.audit.base.request import ALL, UNBOUNDED, Bar, CellContext
 from auditor.audit.categorical.error_bars import Bars, jackknifed, redrawn_bars
 from auditor.audit.categorical.posterior_pass import (
     Attacker,
@@ -46,7 +47,9 @@ from auditor.results.records import BELIEVED, FEWEST_REPLICATES, Measurement
 from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
-PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
+BOUNDS = dict.fromkeys(
+    ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach"), (0.0, 1.0)
+) | dict.fromkeys(("distortion", "normalized_error"), (0.0, math.inf))
 MOST_IN_ORDER = 2**16
 """Most records of a release that is redrawn for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
@@ -70,44 +73,44 @@ def attack_records(
     """Yield the records of some coalitions under one attack."""
     release, knowledge, data = attacker.release, attacker.knowledge, attacker.release.data
     context, by_outcome = release.context.under(*attacker.name), not fitted.serial
-    by_outcome = by_outcome and fitted.hidden is None
-    found = {
-        one: closed_forms(release.law.of(one), data, fit)
-        for one, fit in fitted.fits.items()
-        if by_outcome and fit[0].fixed
-    }
-    closed = {one: forms for one, forms in found.items() if forms}
+    by_outcome &= fitted.hidden is None
+    closed = dict[Coalition, Forms]()
+    for one, fit in fitted.fits.items():
+        if by_outcome and fit[0].fixed and (found := closed_forms(release.law.of(one), data, fit)):
+            closed[one] = found
     groups, measured = jackknifed(sums), dict[Coalition, Bars]()
     if len(closed) < len(sums):
         measured = _error_bars(attacker, sums, fitted.serial, groups)
-    unknown, why = unknown_shares(data, knowledge), ONE_RELEASE
-    if not release.scheme.makes_copies:
-        why = FILES
+    unknown = unknown_shares(data, knowledge)
+    why = ONE_RELEASE if release.scheme.makes_copies else FILES
     shares = {name: shares_of(part, data.prior) for name, part in parts_of(data, knowledge).items()}
     stated = isinstance(knowledge, Perfect) and release.law.by_retention
     gaps = release.scenario.measure("belief-gap") and by_outcome and not release.estimated
     for one in coalitions:
         forms = closed.get(one)
         bars = closed_bars(forms) if forms else measured.get(one, {})
-        odds = release.law.of(one).odds_by_value() if stated else None
         yield from cell_records(
-            context, one, sums[one], forms, bars, unknown, data.scores, odds, shares, why
+            context, one, sums[one], forms, bars, unknown, data.scores, shares, why
         )
+        odds = release.law.of(one).odds_by_value() if stated else None
+        for name, growth in sums[one].growth.items():
+            worst = worst_growth(unknown, odds) if odds is not None and name == ALL else None
+            yield context.record("delta_growth", one, growth, None, worst, attribute=name)
         if "mutual_information" in sums[one].by_group and unknown.size == data.size:
             believed = sums[one].most_believed(unknown)
             if believed is not None:
                 bar = Bar.normal(believed[1], "sampling")
-                yield context.figure(BELIEVED, one, believed[0], bar, bounds=(0.0, 1.0))
+                yield context.record(BELIEVED, one, believed[0], bar, bounds=(0.0, 1.0))
         if gaps and len(one) > 1:
             law = release.law.of(one)
             alone = fitted.fits[(one[law.best - 1],)][0]
             gap = belief_gap(*_counted(release, one), law, fitted.fits[one][0], alone)
             if gap.measured is not None:
                 gap_bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
-                yield context.figure(
-                    "belief_gap", one, gap.measured, gap_bar, gap.computed, unknown=why
+                yield context.record(
+                    "belief_gap", one, gap.measured, gap_bar, gap.computed, reason=why
                 )
-            yield context.figure("largest_belief_gap", one, gap.largest, theory=gap.largest)
+            yield context.record("largest_belief_gap", one, gap.largest, theory=gap.largest)
         # closed forms lack one
         bars = groups[one] if forms else bars
         yield gain_record(context, one, sums, closed, bars, why)
@@ -149,11 +152,10 @@ def cell_records(
     bars: Bars,
     prior: Array,
     scores: Array | None,
-    odds: Array | None = None,
-    parts: Mapping[str, Array] | None = None,
-    unknown: str = ONE_RELEASE,
+    parts: Mapping[str, Array] = MappingProxyType({}),
+    reason: str = ONE_RELEASE,
 ) -> Iterator[Measurement]:
-    """Yield the records of every measure.
+    """Yield the records of every measure but growth.
 
     Parameters
     ----------
@@ -161,53 +163,35 @@ def cell_records(
         The table's own.
     scores : ndarray of shape (s,) or None
         A number for each value; None: indicators, with total variance ``1 − Σ q²``.
-    odds : ndarray of shape (s,) or None
-        Factor on the odds of a value that all copies show, for the table's prior.
-    parts : dict of str to ndarray, optional
+    parts : dict of str to ndarray
         Shares of the values of several attributes.
-    unknown : str
+    reason : str
         Reason for figures without an error bar.
     """
-    positive = (0.0, math.inf)
     for measure in sums.by_group:
         metric, _, about = measure.partition("/")
-        about = about or ALL
-        value, bar, shares = sums.mean(measure), bars.get(measure), (parts or {}).get(about, prior)
+        whole, about = not about, about or ALL
+        value, bar, shares = sums.mean(measure), bars.get(measure), parts.get(about, prior)
         theory = closed[measure].value if closed else math.nan
-        # metric, factor on the error bar, value, theory and bounds
-        found = list[tuple[str, float, float, float, tuple[float, float]]]()
-        if metric == "squared_error":
-            spread = variance(shares, scores if about == ALL else None)
-            if about == ALL:
-                size = 1 if scores is not None else prior.size
-                root = math.sqrt(value / size)
-                slope, of_law = 0.5 / (root * size) if root > 0 else 0.0, math.sqrt(theory / size)
-                found.append(("distortion", 1.0 / size, value / size, theory / size, positive))
-                found.append(("rmse", slope, root, of_law, positive))
-            if spread > 0:
-                scaled = value / spread, theory / spread
-                found.append(("normalized_error", 1.0 / spread, *scaled, positive))
-        else:
-            bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
-            found.append((metric, 1.0, value, theory, bounds))
+        figures = {metric: (1.0, 0.0)}  # slope and shift
         if metric == "accuracy":
-            usual = float(shares.max())
-            gain = value - usual, theory - usual
-            found.append(("accuracy_gain", 1.0, *gain, (-math.inf, math.inf)))
-        for name, factor, number, of_law, bounds in found:
-            yield context.figure(
-                name,
-                coalition,
-                number,
-                bar and bar.times(factor),
-                of_law,
-                attribute=about,
-                bounds=bounds,
-                unknown=unknown,
+            figures["accuracy_gain"] = 1.0, -float(shares.max())
+        elif metric == "squared_error":
+            size = prior.size if scores is None else 1
+            figures = {"distortion": (1.0 / size, 0.0)} if whole else {}
+            if (spread := variance(shares, scores if whole else None)) > 0:
+                figures["normalized_error"] = 1.0 / spread, 0.0
+        for name, (slope, shift) in figures.items():
+            found = slope * value + shift, bar and bar.times(slope), slope * theory + shift
+            bounds = BOUNDS.get(name, UNBOUNDED)
+            yield context.record(
+                name, coalition, *found, attribute=about, bounds=bounds, reason=reason
             )
-    for name, growth in sums.growth.items():
-        worst = worst_growth(prior, odds) if odds is not None and name == ALL else None
-        yield context.figure("delta_growth", coalition, growth, None, worst, attribute=name)
+        if "distortion" in figures:
+            root, of_law = (math.sqrt(each / size) for each in (value, theory))
+            bar = bar and bar.times(0.5 / (root * size) if root > 0 else 0.0)
+            bounds = 0.0, math.inf
+            yield context.record("rmse", coalition, root, bar, of_law, bounds=bounds, reason=reason)
 
 
 def gain_record(
@@ -216,7 +200,7 @@ def gain_record(
     sums: Mapping[Coalition, Sums],
     closed: Mapping[Coalition, Forms],
     bars: Bars,
-    unknown: str = ONE_RELEASE,
+    reason: str = ONE_RELEASE,
 ) -> Measurement:
     """Collusion gain in error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
     singles, gain, theory = [(copy,) for copy in coalition], 0.0, None
@@ -230,7 +214,7 @@ def gain_record(
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
         )
         theory = 1.0 - error / min(each) if min(each) > 0 else 0.0
-    return context.figure("collusion_gain", coalition, gain, bar, theory, unknown=unknown)
+    return context.record("collusion_gain", coalition, gain, bar, theory, reason=reason)
 
 
 class Gap(NamedTuple):

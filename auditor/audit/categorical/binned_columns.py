@@ -12,8 +12,8 @@ copies of other attributes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from auditor.audit.categorical.error_bars import jackknifed
 from auditor.audit.categorical.posterior_pass import Found, group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Blocks, Coalition, Codes, Indices
-from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.base.types import Array, Blocks, Coalition, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
@@ -36,43 +35,6 @@ FINENESS = 16
 REACH = 7.0
 """Standard deviations at which noise is cut off: probability 3e-12."""
 MOST_CELLS = 2**15
-AT_ONCE = 2**22
-"""Numbers of coalitions in one pass: 32 MB."""
-
-
-@dataclass(frozen=True)
-class Binned:
-    """One numeric column of a table, and its bins."""
-
-    table: Table
-    data: CategoricalTable
-    column: int
-
-    @classmethod
-    def of(cls, table: Table) -> Binned:
-        """Column that exists as numbers and in bins.
-
-        Raises
-        ------
-        NotApplicable
-            No column, or several.
-        """
-        data = table.categorical
-        if (
-            data is None
-            or len(data.attributes) != 1
-            or data.scores is None
-            or data.names[0] not in table.attributes
-        ):
-            raise NotApplicable(
-                "attacks additive copies only of one numeric column that data.bin cuts into classes"
-            )
-        return cls(table, data, table.attributes.index(data.names[0]))
-
-    def blocks(self) -> Iterator[tuple[Array, Codes]]:
-        """Yield values and bins of every block."""
-        for start, stop in row_blocks(self.table.rows, self.table.width):
-            yield self.table.read(start, stop)[:, self.column], self.data.read(start, stop)
 
 
 def binned_records(
@@ -97,10 +59,19 @@ def binned_records(
     Raises
     ------
     NotApplicable
-        The law is not jointly Gaussian of one shape, knowledge is not perfect, or the grid is too
-        coarse.
+        No binned column or several, the law is not jointly Gaussian of one shape, knowledge is not
+        perfect, or the grid is too coarse.
     """
-    binned = Binned.of(table)
+    data = table.categorical
+    if (
+        data is None
+        or len(data.attributes) != 1
+        or data.scores is None
+        or data.names[0] not in table.attributes
+    ):
+        raise NotApplicable(
+            "attacks additive copies only of one numeric column that data.bin cuts into classes"
+        )
     if not isinstance(knowledge, Perfect):
         raise NotApplicable(
             f"the posterior of bins given additive copies needs the exact distribution, not {knowledge.label} knowledge"
@@ -109,95 +80,68 @@ def binned_records(
         raise NotApplicable(
             "the posterior of bins given additive copies needs jointly Gaussian noise of one shape"
         )
-    (sums, closed), data = infer(binned, blocks, law, needed), binned.data
+    column, frame = table.attributes.index(data.names[0]), Frame(data.prior, scores=data.scores)
+    bounds = row_blocks(table.rows, table.width)
+    groups = moment_groups(table.rows, table.width)
+    sums, closed, k_0 = Found(), dict[Coalition, dict[str, Expected]](), law.shape[column, column]
+
+    def originals() -> Iterator[tuple[Array, Indices]]:
+        for a, b in bounds:
+            yield table.read(a, b)[:, column], data.read(a, b).astype(np.intp)
+
+    ends = [(x.min(), x.max()) for x, _ in originals()]
+    low, high = min(a for a, _ in ends), max(b for _, b in ends)
+    for one in needed:
+        w, v = best_unbiased_combination(law.of(one).level_covariance)
+        grid = _Grid(math.sqrt(max(0.0, float(v)) * k_0), low, high)
+        counts = np.zeros((data.size, grid.cells))
+        for x, codes in originals():
+            np.add.at(counts, (codes, grid.place(x)), 1.0)
+        given = grid.likelihood(counts)
+        joint = data.prior[:, None] * given
+        met = joint.sum(axis=0)
+        outside = np.tile(data.prior[:, None], (1, met.size))
+        P = np.divide(joint, met, out=outside, where=met > 0).T
+        closed[one] = expected(given, data.prior, P, frame, data.rows)
+        reached = np.flatnonzero(met > 0)  # combinations out of range get the nearest such cell
+        for (_, codes), (index, _, copies) in zip(originals(), blocks(), strict=True):
+            shown = w @ np.array([copies[copy - 1][:, column] for copy in one])
+            found = measured(P, frame, np.clip(grid.place(shown), *reached[[0, -1]]), codes)
+            parts = codes, group_of(groups[index]), data.size, groups[-1][-1][0] + 1
+            sums.add({one: Sums.of(found, *parts)})
     bars, records = jackknifed(sums), list[Measurement]()
     for one in wanted:
-        forms = closed[one]
+        bars_of = closed_bars(closed[one])
         records += cell_records(
-            context, one, sums[one], forms, closed_bars(forms), data.prior, data.scores
+            context, one, sums[one], closed[one], bars_of, data.prior, data.scores
         )
+        for name, growth in sums[one].growth.items():
+            records.append(context.record("delta_growth", one, growth, attribute=name))
         records.append(gain_record(context, one, sums, closed, bars[one]))
     return records
 
 
-def infer(
-    binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
-) -> tuple[Found, dict[Coalition, dict[str, Expected]]]:
-    """Sums and closed forms for every coalition's best combination.
-
-    Coalitions whose posteriors fit into memory share two passes.
-    """
-    low = min(float(x.min()) for x, _ in binned.blocks())
-    high = max(float(x.max()) for x, _ in binned.blocks())
-    k_0, grids = float(law.shape[binned.column, binned.column]), dict[Coalition, _Grid]()
-    for coalition in needed:
-        w, v = best_unbiased_combination(law.of(coalition).level_covariance)
-        std = float(np.sqrt(max(0.0, float(v)) * k_0))
-        grids[coalition] = _Grid(w, std, low, high, binned.data)
-    groups, sums = moment_groups(binned.table.rows, binned.table.width), Found()
-    closed = dict[Coalition, dict[str, Expected]]()
-    together = max(1, AT_ONCE // max(grid.numbers for grid in grids.values()))
-    for start in range(0, len(needed), together):
-        some = {one: grids.pop(one) for one in needed[start : start + together]}
-        for x, codes in binned.blocks():
-            for grid in some.values():
-                grid.count(x, codes)
-        closed |= {one: grid.learn() for one, grid in some.items()}
-        for (_, codes), (index, _, copies) in zip(binned.blocks(), blocks(), strict=True):
-            group, size = group_of(groups[index]), groups[-1][-1][0] + 1
-            for one, grid in some.items():
-                shown = np.array([copies[copy - 1][:, binned.column] for copy in one])
-                sums.add({one: grid.measure(shown, codes.astype(np.intp), group, size)})
-    return sums, closed
-
-
 class _Grid:
-    def __init__(
-        self, weights: Array, std: float, low: float, high: float, data: CategoricalTable
-    ) -> None:
-        span, reach = high - low, REACH * std
-        if std <= 0 or (span + 2 * reach) * FINENESS / std > MOST_CELLS:
+    def __init__(self, std: float, low: float, high: float) -> None:
+        reach = REACH * std
+        span = high - low + 2 * reach
+        if std <= 0 or span * FINENESS / std > MOST_CELLS:
             raise NotApplicable(
                 "the copies' noise is too small beside the column's range for the posterior of its bins"
             )
-        self._weights, self._std, self._data, self._low = weights, std, data, low - reach
-        finest = (span + 2 * reach) / MOST_CELLS
-        self._width = max(min(std / FINENESS, span / 512), finest)
-        cells = int(np.ceil((span + 2 * reach) / self._width)) + 1
-        self._counts = np.zeros((data.size, cells))
+        self._low, self._std = low - reach, std
+        self._width = max(min(std / FINENESS, (high - low) / 512), span / MOST_CELLS)
+        self.cells = int(np.ceil(span / self._width)) + 1
 
-    @property
-    def numbers(self) -> int:
-        return 4 * self._counts.size
-
-    def _place(self, values: Array) -> Indices:
+    def place(self, values: Array) -> Indices:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
-    def count(self, x: Array, codes: Codes) -> None:
-        np.add.at(self._counts, (codes.astype(np.intp), self._place(x)), 1.0)
-
-    def learn(self) -> dict[str, Expected]:
-        prior, given = self._data.prior, self._likelihood()
-        joint = prior[:, None] * given
-        met = joint.sum(axis=0)
-        # combinations out of range get the nearest possible cell
-        reached = np.flatnonzero(met > 0)
-        self._reached = int(reached[0]), int(reached[-1])
-        outside = np.tile(prior[:, None], (1, met.size))
-        self._posterior = np.divide(joint, met, out=outside, where=met > 0).T
-        self._frame = Frame(prior, scores=self._data.scores)
-        return expected(given, prior, self._posterior, self._frame, self._data.rows)
-
-    def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
-        place = np.clip(self._place(self._weights @ copies), *self._reached)
-        found = measured(self._posterior, self._frame, place, codes)
-        return Sums.of(found, codes, group, self._data.size, groups)
-
-    def _likelihood(self) -> Array:
+    def likelihood(self, counts: Array) -> Array:
+        """Chance of each cell of the combination by bin, from counts by bin and cell."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
-        spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)
-        spread = spread[:, reach : reach + self._counts.shape[1]]
+        spread = scipy.signal.fftconvolve(counts, kernel[None] / kernel.sum(), axes=1)
+        spread = spread[:, reach : reach + self.cells]
         spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

@@ -1,26 +1,26 @@
 """Error bars of categorical figures.
 
-The noise of attacked records and the adversary's estimates are drawn again by the law. A panel
-represents large tables: a share ``f`` of the records with one draw of copies. Then only the
-adversary's data are drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the
-jackknife's variance within the panel. Without a law, a jackknife over row groups.
+A panel with one draw of copies represents a share ``f`` of the records, with values in proportion.
+The adversary's data are drawn again by the law, with variance ``s²`` of the panel's figures. The
+noise of the records adds ``f w``, with ``w`` the jackknife's variance within the panel. If records
+depend on their neighbours, the whole release is drawn again. Without a law, a jackknife over row
+groups.
 
-Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
+Assumed, *not checked*: copies follow their law; rows to estimate from are not among the panel's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from auditor.adversary.view import Estimated, KnownRecords
 from auditor.audit.base.request import Bar
-from auditor.audit.categorical.posterior_pass import Attacker, Fit, Fitted, MeasureJob, given_rows
+from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, given_rows
 from auditor.audit.categorical.release import CodeBlock, Sums
-from auditor.audit.numeric.error_bars import redraw_bars
-from auditor.base.types import Array, Coalition, Codes
+from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
 from auditor.results.records import ROW_REDRAWS
@@ -84,68 +84,51 @@ def redrawn_bars(
     """
     view, data, key = attacker.view, attacker.release.data, attacker.release.key
     rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *attacker.name)
-    many = ROW_REDRAWS if serial else REDRAWS
-    most = data.rows if serial else min(MOST_RECORDS, max(FEWEST, MOST_NUMBERS // view.size))
-    panel, share = None, min(1.0, most / data.rows)
-    if share < 1.0:  # values in proportion, dealt to the groups
+    known, kind = view.knowledge, code_type(view.size)
+    most = min(data.rows, max(FEWEST, min(MOST_RECORDS, MOST_NUMBERS // view.size)))
+    if serial:
+        x = data.read(0, data.rows)
+    else:  # values in proportion, dealt to the groups
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
-        x = np.searchsorted(np.cumsum(data.prior), place).clip(max=view.size - 1)
-        panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
-    fits = None
-    if not isinstance(view.knowledge, Estimated | KnownRecords):  # the fit to redraws is equal
-        fits = {coalition: attacker.fit(view, coalition) for coalition in sums}
-        fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
+        x = _by_share(place, data.prior).astype(kind)
+    ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
+    groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
+    copies, rows, again = simulated(view.law, x, rng), 0, []
+    if isinstance(known, Estimated | KnownRecords):
+        rows = known.rows if isinstance(known, Estimated) else known.count
+    fits = {} if rows else {one: attacker.fit(view, one) for one in sums}
+    fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
     # equal fits make an equal panel in every redraw
-    draws = many if panel is None or fits is None else 1
-    again = [_figures(_redrawn(attacker, list(sums), fits, rng, panel)) for _ in range(draws)]
-    again *= many // draws
+    draws = 1 if fits and not serial else ROW_REDRAWS if serial else REDRAWS
+    for _ in range(draws):
+        if rows:
+            drawn = _by_share(rng.random(rows), data.prior).astype(kind)
+            given = given_rows(known, view.size, drawn, *simulated(view.law, drawn, rng))
+            view = replace(view, given=given)
+            fits = {one: attacker.fit(view, one) for one in sums}
+        if serial:
+            copies = simulated(view.law, x, rng)
+        job = MeasureJob(view.size, [groups], [Fitted(fits)])
+        shown, part = dict(zip(view.copies, copies, strict=True)), job.begin()
+        job.take(CodeBlock(0, 0, x, shown.__getitem__), part)
+        again.append(_figures(part))
     bars: dict[Coalition, Bars] = {}
     for coalition, figures in _figures(sums).items():
         found = dict[str, Bar]()
-        for name, figure in figures.items():
+        for name in figures:
             drawn = np.array([each[coalition][name] for each in again])
-            if panel is None:
-                error, low, high = redraw_bars(figure[:1], drawn[:, :1], 1.0)
-                found[name] = Bar(float(error[0]), float(max(low[0], high[0])), "redraws")
-            else:
-                noise = share * (jackknife_error(drawn[:, 1:].T) ** 2).mean()
-                error = np.sqrt(drawn[:, 0].var(ddof=1) + noise)
-                found[name] = Bar.normal(float(error), "redraws", many - 1)
+            noise = 0.0 if serial else (jackknife_error(drawn[:, 1:].T) ** 2).mean()
+            spread = drawn[:, 0].var(ddof=1) if draws > 1 else 0.0
+            error = np.sqrt(spread + noise * x.size / sums[coalition].sizes.sum())
+            degrees = GROUPS - 1 if draws == 1 else draws - 1
+            found[name] = Bar.normal(float(error), "redraws", degrees)
         bars[coalition] = found
     return bars
 
 
-def _redrawn(
-    attacker: Attacker,
-    coalitions: Sequence[Coalition],
-    fits: Mapping[Coalition, Fit] | None,
-    rng: np.random.Generator,
-    panel: tuple[Codes, list[Codes]] | None,
-) -> Mapping[Coalition, Sums]:
-    view, data, rows = attacker.view, attacker.release.data, 0
-    known = view.knowledge
-    if isinstance(known, Estimated | KnownRecords):
-        rows = known.rows if isinstance(known, Estimated) else known.count
-    if panel is None:
-        x, places = data.read(0, data.rows), rng.choice(data.rows, rows, replace=False)
-    else:
-        drawn = rng.choice(view.size, rows, p=data.prior)
-        x, places = drawn.astype(code_type(view.size)), np.arange(rows)
-    copies = simulated(view.law, x, rng)
-    if rows:
-        chosen = [part[places] for part in (x, *copies)]
-        view = replace(view, given=given_rows(known, view.size, *chosen))
-    if panel is not None:
-        x, copies = panel
-    elif isinstance(known, KnownRecords):
-        x, copies = np.delete(x, places), [np.delete(copy, places) for copy in copies]
-    fits = {one: attacker.fit(view, one) for one in coalitions} if fits is None else fits
-    ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
-    groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
-    job = MeasureJob(view.size, [groups], [Fitted(fits)])
-    shown, found = dict(zip(view.copies, copies, strict=True)), job.begin()
-    job.take(CodeBlock(0, 0, x, shown.__getitem__), found)
-    return found
+def _by_share(place: Array, prior: Array) -> Indices:
+    """Values at shares in [0, 1) of the table in their order."""
+    return np.searchsorted(np.cumsum(prior), place).clip(max=prior.size - 1)
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:

@@ -221,24 +221,25 @@ def _records(
     if variance <= 0:
         return []
     errors = ((P**2).sum(axis=1) - 2.0 * P[np.arange(n), x] + 1.0) / variance
-    error, limits = float(errors.std() / np.sqrt(n)), (0.0, np.inf)
-    mean = float(errors.mean())
-    found = [
-        context.estimate("normalized_error", coalition, mean, error, bounds=limits, attribute=name)
-    ]
+    found = {"normalized_error": (errors, (0.0, np.inf))}
     best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
     if release.scenario.asks_closeness:
         gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
-        error, mean = float(gain.std() / np.sqrt(n)), float(gain.mean())
-        found.append(
-            context.estimate("close", coalition, mean, error, bounds=(-1.0, 1.0), attribute=name)
-        )
+        found["close"] = gain, (-1.0, 1.0)
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
     if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
-        share, limits = float(certain.mean()), (0.0, 1.0)
-        error = float(np.sqrt(share * (1.0 - share) / n))
-        found.append(context.estimate(KEPT, coalition, share, error, bounds=limits, attribute=name))
-    return found
+        found[KEPT] = certain.astype(np.float64), (0.0, 1.0)
+    return [
+        context.estimate(
+            metric,
+            coalition,
+            float(each.mean()),
+            float(each.std() / np.sqrt(n)),
+            bounds=bounds,
+            attribute=name,
+        )
+        for metric, (each, bounds) in found.items()
+    ]
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:

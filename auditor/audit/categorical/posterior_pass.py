@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.published import cells_of, published_prior
@@ -23,6 +21,7 @@ from auditor.adversary.view import (
     SampleCounts,
 )
 from auditor.audit.base.session import made_attack
+from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.release import (
     CodeBlock,
     Expected,
@@ -33,243 +32,13 @@ from auditor.audit.categorical.release import (
     expected,
     measured,
 )
-from auditor.audit.law_tests.categorical import (
-    FEWEST_EXPECTED,
-    Pairs,
-    Transition,
-    count_tests,
-    of_original,
-    score_tests,
-    scored_copies,
-    scored_rows,
-    sources,
-)
-from auditor.audit.numeric.moment_pass import Draw, draws_of, key_of
-from auditor.base import NotApplicable, PluginError, scipy
+from auditor.audit.numeric.moment_pass import Draw, key_of
+from auditor.base import NotApplicable, PluginError
 from auditor.base.types import Array, Coalition, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
-from auditor.numerics.random_streams import stream
-from auditor.results.records import Facts, LawTest
 from auditor.scenario.model import AttackUse
-from auditor.schemes.replacement.base import MOST_COPIES, Between, between, drawn_between
-from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
-
-# -- First pass over categories: counts, chosen records, tests of the law --------------------------
-
-
-SCORED = "scored"
-"""Name of the chosen records for scores."""
-
-
-@dataclass(repr=False)
-class Counted:
-    """Result of the pass.
-
-    Attributes
-    ----------
-    draws : mapping
-        Chosen rows, by state of knowledge.
-    pairs : dict of (int, int) to sparse arrays of shape (s, s)
-        By source (0: the original) and copy: records by pair of values.
-    between : ndarray of shape (d, 2)
-        For copies between two others: records where these, and where all three agree.
-    history : ndarray of shape (M + 1,)
-        Records by history size.
-    rows : dict of str to lists of lists of ndarrays
-        Chosen records by block: originals and copies.
-    seconds : float
-    """
-
-    draws: Mapping[str, Draw]
-    between: NDArray[np.int64]
-    history: NDArray[np.int64]
-    pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
-    rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    def add(self, other: Counted) -> None:
-        """Add the result of later records."""
-        for place, counts in other.pairs.items():
-            self.pairs[place] = self.pairs[place] + counts if place in self.pairs else counts
-        for key, rows in other.rows.items():
-            self.rows.setdefault(key, []).extend(rows)
-        self.between = self.between + other.between
-        self.history = self.history + other.history
-        self.seconds += other.seconds
-
-    def of(self, source: int, copy: int) -> Pairs:
-        """Records by value of a source and of a copy."""
-        counts = self.pairs[source, copy].tocoo()
-        return Pairs(counts.row, counts.col, counts.data)
-
-
-@dataclass(frozen=True, repr=False)
-class CountJob(Job[Counted]):
-    """Counts of pairs of values, and chosen records.
-
-    Attributes
-    ----------
-    size : int
-        ``s``.
-    singles : tuple of int
-        Copies that some coalition holds.
-    copies : int
-        ``M`` for history sizes, else 0.
-    sources : sequence of (int, int)
-        Source and copy.
-    scored : tuple of int
-        Scored copies.
-    scored_rows : sequence of (int, int)
-        Starts and stops of scored runs.
-    """
-
-    size: int
-    singles: tuple[int, ...]
-    between: Sequence[Between]
-    draws: Mapping[str, Draw]
-    copies: int
-    sources: Sequence[tuple[int, int]] = ()
-    scored: tuple[int, ...] = ()
-    scored_rows: Sequence[tuple[int, int]] = ()
-    exact = drawn = True
-
-    def begin(self) -> Counted:
-        """Empty result."""
-        none = np.zeros((len(self.between), 2), dtype=np.int64)
-        return Counted(self.draws, none, np.zeros(self.copies + 1, dtype=np.int64))
-
-    def take(self, block: CodeBlock, into: Counted) -> None:
-        """Count one block."""
-        n, pairs, rows = block.x.size, {}, dict[str, list[list[Codes]]]()
-
-        def values(number: int) -> Codes:
-            return block.copy(number) if number else block.x
-
-        def choose(key: str, numbers: Sequence[int], some: Any) -> None:
-            rows.setdefault(key, []).append([values(number)[some].copy() for number in numbers])
-
-        for source, copy in [*((0, number) for number in self.singles), *self.sources]:
-            places = values(source), values(copy)
-            ones = np.ones(n, dtype=np.int64)
-            shape = self.size, self.size
-            pairs[source, copy] = scipy.sparse.coo_array((ones, places), shape=shape).tocsr()
-        found = np.zeros((len(self.between), 2), dtype=np.int64)
-        for place, three in enumerate(self.between):
-            agree = (left := values(three.left)) == values(three.right)
-            found[place] = agree.sum(), (agree & (values(three.copy) == left)).sum()
-        for start, stop in self.scored_rows if self.scored else ():
-            a, b = (min(max(0, end - block.first), n) for end in (start, stop))
-            if a < b:
-                choose(SCORED, (0, *self.scored), slice(a, b))
-        for key, draw in self.draws.items():
-            choose(key, (0, *self.singles), draw.within(block.first, block.first + n)[0])
-        history = np.zeros(1, dtype=np.int64)
-        if self.copies and block.made is not None:
-            history = np.bincount(block.made.history_sizes(), minlength=self.copies + 1)
-        into.add(Counted({}, found, history, pairs, rows, block.seconds))
-
-
-def _stated(release: UniformRelease) -> bool:
-    law = release.law
-    return law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
-
-
-def _between(release: UniformRelease) -> list[Between]:
-    levels = release.law.levels
-    return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
-
-
-def count(release: UniformRelease) -> Counted:
-    """Counts of one release."""
-    scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
-    replicate, stated = release.key.replicate, _stated(release)
-    scored = tuple(scored_copies(singles, data.rows)) if stated and replicate == 1 else ()
-    history = law.multilevel and scenario.measure("history-size") is not None
-    return release.go_through(
-        CountJob(
-            data.size,
-            tuple(singles),
-            _between(release),
-            draws_of(scenario.knowledge, data.rows, scenario.seed, replicate),
-            len(law.levels) * history,
-            sources(law.of(singles), singles) if stated else (),
-            scored,
-            scored_rows(len(scored), data.rows),
-        )
-    )
-
-
-def facts(release: UniformRelease, counted: Counted) -> Facts:
-    """Tests of single copies, and of copies between two others.
-
-    A single copy's test has its number, level, p-value and degrees of freedom.
-    """
-    law, tests = release.law, list[tuple[int, float, float, int]]()
-    for number in release.singles if not release.estimated else ():
-        found = test_of_chances(counted.of(0, number), of_original(law, number))
-        tests.append((number, law.levels[number - 1], *found))
-    middle = _between(release)
-    drawn = drawn_between(law, release.data.prior, middle, counted.between)
-    return Facts(marginal=tests, drawn=drawn) if middle else Facts(marginal=tests)
-
-
-def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
-    """Tests of the stated law, if any."""
-    data, singles, key = release.data, release.singles, release.key
-    if not _stated(release) or not singles:
-        return []
-    tests = count_tests(release.law.of(singles), singles, counted.of, data.rows)
-    if SCORED in counted.rows:
-        scored = scored_copies(singles, data.rows)
-        columns = [np.concatenate(parts) for parts in zip(*counted.rows[SCORED], strict=True)]
-        rng = stream(key.audit_seed, key.scheme, key.replicate, "scores")
-        values = np.unravel_index(columns[0], [attribute.size for attribute in data.attributes])
-        originals = dict(zip(data.names, values, strict=True))
-        tests += score_tests(release.law.of(scored), columns, scored, originals, rng)
-    return tests
-
-
-def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
-    """P-value and degrees of freedom of the chi-square test of a copy's law.
-
-    Notes
-    -----
-    Pairs below five expected records are pooled, on and off the diagonal. Impossible outcomes give
-    p = 0; too few records p = 1 and 0 degrees.
-    """
-    size = law.fresh.shape[1]
-    of, every = counted.of(size), np.arange(size)
-    if (law.chance(counted.a, counted.y) <= 0).any():
-        return 0.0, 1
-    expecting = law.expecting(of, FEWEST_EXPECTED)
-    found = counted.joined(expecting, size)
-    expected = of[found.a] * law.chance(found.a, found.y)
-    large, same = expected >= FEWEST_EXPECTED, found.a == found.y
-    totals = np.array([of @ law.chance(every, every), of.sum()])
-    totals[1] -= totals[0]
-    pools = [
-        (found.records[~large & on].sum(), total - expected[large & on].sum())
-        for on, total in zip((same, ~same), totals, strict=True)
-    ]
-    observed = np.append(found.records[large], [each for each, _ in pools])
-    forecast = np.append(expected[large], [each for _, each in pools])
-    keep = forecast >= FEWEST_EXPECTED
-    # row totals fix one pair; rows with pooled pairs at most one together
-    possible = (law.fresh > 0).sum(axis=1) + (law.kept > 0) * (
-        law.fresh[law.row(every), every] <= 0
-    )
-    some = of > 0
-    whole = some & (np.bincount(found.a[large], minlength=size) == possible)
-    degrees = int(keep.sum() - whole.sum() - bool((~whole & some).any()))
-    if degrees < 1:
-        return 1.0, 0
-    statistic = float(((observed[keep] - forecast[keep]) ** 2 / forecast[keep]).sum())
-    return float(scipy.special.chdtrc(degrees, statistic)), degrees
-
-
-# --------------------------------------------------------------------------------------------------
-
+from auditor.schemes.replacement.law import UniformLaw
 
 Fit = tuple[Inference, Frame]
 """An attack fitted to one coalition, and its reference."""

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import Bar
-from auditor.audit.categorical.posterior_pass import Counted
+from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.release import (
     UniformRelease,
     growth_bound,
@@ -54,7 +54,7 @@ LEARNT_BLOCKS = 4
 
 def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:
     """Yield time, history size, distances from the law, and leakage bounds."""
-    law, asked, figure = release.law, release.scenario.measure, release.context.figure
+    law, asked, figure = release.law, release.scenario.measure, release.context.record
     everybody, by_retention = release.context.everybody, release.scheme.by_retention
     growth, breach = asked("delta-growth"), asked("rho-breach")
 
@@ -111,11 +111,11 @@ def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
     for coalition in release.coalitions:
         epsilon, found = release.law.of(coalition).epsilon(), audit.audit(coalition, confidence)
         theory = epsilon if math.isfinite(epsilon) else None
-        yield release.context.figure("empirical_epsilon", coalition, found.epsilon, theory=theory)
+        yield release.context.record("empirical_epsilon", coalition, found.epsilon, theory=theory)
 
 
 def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator[Measurement]:
-    data, figure, copies = release.data, release.context.figure, scheme.held()
+    data, figure, copies = release.data, release.context.record, scheme.held()
     x, size = data.codes, data.size
     for number, y in enumerate(copies, start=1):
         found = {"*": retention(x, y, size)}

@@ -8,8 +8,8 @@ import numpy as np
 
 from auditor.adversary.view import Knowledge
 from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
-from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Outcome, Session
-from auditor.audit.categorical import posterior_pass
+from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session
+from auditor.audit.categorical import first_pass
 from auditor.audit.categorical.attack_records import attack_records
 from auditor.audit.categorical.other_rows import file_records
 from auditor.audit.categorical.posterior_pass import (
@@ -31,12 +31,12 @@ from auditor.scenario.model import AttackUse
 class CategoricalSession(Session):
     """One release of categories under audit."""
 
-    by_coalition = False
+    by_coalition, context_of = False, staticmethod(context_of)
 
-    def __init__(self, release: UniformRelease, pooling: bool) -> None:
-        self.release, self.pooling = release, pooling
+    def __init__(self, request: ReleaseRequest) -> None:
+        self.release, self.pooling = (release := UniformRelease(request)), request.pooling
         self.scenario, self.context = release.scenario, release.context
-        self.coalitions, self.counted = release.coalitions, posterior_pass.count(release)
+        self.coalitions, self.counted = release.coalitions, first_pass.count(release)
         self._fitted: dict[tuple[str, str], list[Fitted]] = {}
 
     def release_records(self) -> list[Measurement]:
@@ -85,19 +85,7 @@ class CategoricalSession(Session):
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
-        evidence.law.extend(posterior_pass.law_tests(self.release, self.counted))
-        evidence.facts.update(posterior_pass.facts(self.release, self.counted))
+        evidence.law.extend(first_pass.law_tests(self.release, self.counted))
+        evidence.facts.update(first_pass.facts(self.release, self.counted))
         if self.pooling:
             evidence.pooling.update(pooling_evidence(self.release))
-
-
-class CategoricalEngine:
-    """Engine for copies of categories."""
-
-    divides_held_tables = False
-    context = staticmethod(context_of)
-
-    def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
-        """All records of one release, and fill in the evidence."""
-        session = CategoricalSession(UniformRelease(request), request.pooling)
-        return session.run(evidence, tell=request.tell, brief=request.brief)

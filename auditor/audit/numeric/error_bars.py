@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain
 
 import numpy as np
 
@@ -125,10 +124,9 @@ class Errors:
 
 def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
     """Whether each coalition holds each copy, shape (B, M)."""
-    sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
-    members = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1
     held = np.zeros((len(coalitions), copies), dtype=bool)
-    held[np.repeat(np.arange(len(coalitions)), sizes), members] = True
+    for members, one in zip(held, coalitions, strict=True):
+        members[np.array(one) - 1] = True
     return held
 
 
@@ -153,12 +151,11 @@ class Members:
         held = holding(coalitions, max(map(max, coalitions)))
         alone = np.flatnonzero(held.sum(axis=1) == 1)
         numbers = held[alone].argmax(axis=1)
-        order = np.argsort(numbers)
-        return cls(alone[order], held[:, numbers[order]])
+        return cls(alone[np.argsort(numbers)], held[:, np.sort(numbers)])
 
-    def best(self, distortion: Array) -> Indices:
-        """Place of each coalition's member with the least error, (B, N + 1)."""
-        alone = distortion[self.singles]
+    def best(self, each: Array) -> Indices:
+        """Place of each coalition's member with the least figure, of shape (B, c) and (B, c)."""
+        alone = each[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
         return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
 
@@ -169,15 +166,13 @@ def with_total(each: Array) -> Array:
 
 
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
-    """Place of each coalition's copy with least noise by law, shape (B,).
+    """Place of each coalition's copy with least noise by law, shape (B, 1).
 
     A copy chosen by *measured* error would bias the gain downward.
     """
     N = law.width
     share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
-    singles = {one[0]: place for place, one in enumerate(coalitions) if len(one) == 1}
-    best = [singles[min(one, key=lambda copy: share[copy - 1])] for one in coalitions]
-    return np.array(best, dtype=np.intp)
+    return Members.of(coalitions).best(share[[one[0] - 1 for one in coalitions], None])
 
 
 def from_groups(
@@ -200,7 +195,7 @@ def from_groups(
         Rows in each group.
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
-    compared : ndarray of shape (B,) or None
+    compared : ndarray of shape (B, 1) or None
         Places of the single copies for ``Errors.paired``.
     bar : 'jackknife' or 'replicates-needed'
         Leave out groups of rows with fixed maps; or no error bars, as for randomness that all rows
@@ -239,12 +234,8 @@ def from_groups(
         figure,
         Figure.symmetric(own.gain, own.std_error, t),
         bar,
-        None if compared is None else against(_by_column(compared, distortion)),
+        None if compared is None else against(compared),
     )
-
-
-def _by_column(compared: Indices, distortion: Array) -> Indices:
-    return np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
 
 
 def from_redraws(
@@ -265,7 +256,7 @@ def from_redraws(
         Mean squared errors, measured and in R other draws.
     scale : ndarray of shape (N + 1,)
         The attributes' variances, and their mean.
-    compared : ndarray of shape (B,) or None
+    compared : ndarray of shape (B, 1) or None
         As for ``from_groups``.
     rounding : ndarray, optional
         Rounding error of each error.
@@ -280,7 +271,7 @@ def from_redraws(
         again = np.maximum(distortion + spread, 0.0)
 
     def alone(errors: Array, single: Indices) -> Array:
-        return np.take_along_axis(errors, single, axis=0)
+        return np.take_along_axis(errors, single, axis=-2)
 
     def steady(denominators: Array, gains: Array) -> Array:
         """Spread of gains; NaN if the denominators come too near 0."""
@@ -295,8 +286,8 @@ def from_redraws(
     gain_error, paired = steady(bests, others), None
     if compared is not None:
         paired = Paired(
-            collusion_gain(distortion, distortion[compared], scale),
-            steady(again[:, compared], collusion_gain(again, again[:, compared], scale)),
+            collusion_gain(distortion, alone(distortion, compared), scale),
+            steady(law := alone(again, compared[None]), collusion_gain(again, law, scale)),
             np.full_like(distortion, R - 1),
         )
     below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))
@@ -380,10 +371,6 @@ def collusion_gain(
 # -- Redraws of moments, for error bars of linear attacks with estimates ---------------------------
 
 
-STRIP = 512
-"""Columns of a triangular factor that are multiplied at a time."""
-
-
 def seed_of(seed: int, scheme: str, replicate: int, number: int) -> int:
     """Seed of a redraw of a release."""
     return int(stream(seed, "redraw", scheme, replicate, number).integers(2**63))
@@ -429,12 +416,7 @@ def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
         return rows.T @ rows
     T = np.tril(rng.standard_normal((size, size)), -1)
     T[np.diag_indices(size)] = np.sqrt(rng.chisquare(degrees - np.arange(size)))
-    product = np.zeros((size, size))
-    # strips of columns, 0 above their first row: a third of the product
-    for first in range(0, size, STRIP):
-        strip = T[first:, first : first + STRIP]
-        product[first:, first:] += strip @ strip.T
-    return product
+    return T @ T.T
 
 
 class Redraws:

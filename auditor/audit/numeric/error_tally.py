@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from auditor.base import scipy
 from auditor.base.types import Array
+from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.metrics import HIGHEST, LOWEST
-from auditor.schemes.base.noise_law import NoiseLaw
 
 FEWEST_BEYOND = 10
 """Fewest records on either side of a quantile."""
-FEWEST_IN_BIN = 10
-"""Fewest records in a bin of an error distribution; smaller bins are merged."""
 FLOOR, DECADES, PER_DECADE = 1e-6, 10, 400
 """Grid of error sizes in standard deviations: steps of 0.6 %, from 1e-6 to 1e4."""
 
@@ -213,29 +211,45 @@ def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
 
 
 def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
-    """Shares of records by bin, (..., bins), with bins below ten records merged.
-
-    Merged bins have the mean share of their run of ten records or more. Empty bins after the last
-    record are a run if the bin before them has ten records.
+    """Shares of records by bin, (..., bins); within a run of ``bins`` all have its mean.
 
     Examples
     --------
     >>> spread_shares(np.array([20, 4, 0, 6, 0]), 30).round(3).tolist()
     [0.667, 0.083, 0.083, 0.083, 0.083]
     """
-    left = counts[..., ::-1].cumsum(axis=-1)[..., ::-1]
-    run, held = np.zeros(counts.shape, dtype=np.intp), np.zeros(counts.shape[:-1], dtype=np.int64)
-    for k in range(counts.shape[-1]):
-        before = max(0, k - 1)
-        ends = (left[..., k] >= FEWEST_IN_BIN) | (
-            (left[..., k] == 0) & (counts[..., before] >= FEWEST_IN_BIN)
-        )
-        begins = (held >= FEWEST_IN_BIN) & ends
-        held = np.where(begins, 0, held) + counts[..., k]
-        run[..., k] = run[..., before] + begins
-    place = run + (np.arange(held.size) * counts.shape[-1]).reshape(*held.shape, 1)
-    total, bins = np.bincount(place.ravel(), counts.ravel()), np.bincount(place.ravel())
-    return total[place] / bins[place] / rows
+    shares, size = np.empty(counts.shape), counts.shape[-1]
+    for share, held in zip(shares.reshape(-1, size), counts.reshape(-1, size), strict=True):
+        for first, stop, records in bins(held) or [(0, size, held.sum())]:
+            share[first:stop] = records / (stop - first) / rows
+    return shares
+
+
+def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
+
+    Empty cells are a run only next to cells of ten records, which hides extreme records.
+
+    Examples
+    --------
+    >>> bins(np.array([0, 4, 7, 0, 12, 3, 0])), bins(np.array([0, 12, 0])), bins(np.array([9, 0]))
+    ([(0, 3, 11), (3, 7, 15)], [(0, 1, 0), (1, 2, 12), (2, 3, 0)], [])
+    """
+    found, full = list[tuple[int, int, int]](), counts >= FEWEST_RECORDS
+    first, held = 0, 0
+    for cell, count in enumerate(counts.tolist()):
+        if full[cell] and not held and first < cell and (not first or full[first - 1]):
+            found.append((first, cell, 0))
+            first = cell
+        held += count
+        if held >= FEWEST_RECORDS:
+            found.append((first, cell + 1, held))
+            first, held = cell + 1, 0
+    if found and first < len(counts):
+        merge = held or not full[first - 1]
+        start, _, before = found.pop() if merge else (first, 0, 0)
+        found.append((start, len(counts), before + held))
+    return found
 
 
 def reportable(probability: float, rows: int) -> bool:
@@ -288,8 +302,6 @@ TREE_WORK, TREE_COLUMNS = 2**22, 32
 """Most rows times attributes times columns for trees, and most differences as features."""
 FOLDS = 10
 """Folds of chosen rows, to be resampled (``auditor.audit.numeric.error_bars``)."""
-KEPT_APART = 256
-"""Columns up to which moments of row groups are always kept: half a megabyte each."""
 
 
 def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
@@ -302,16 +314,3 @@ def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
     """
     shown = min(copies, max(2, 1 + TREE_COLUMNS // width))
     return shown, max(FEWEST_TREE_ROWS, min(rows, TREE_WORK // (width * (width * shown + 12))))
-
-
-def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:
-    """Whether error bars or pooling need moments of row groups.
-
-    Parameters
-    ----------
-    law : NoiseLaw or None
-        Before copies were transformed.
-    pooling : bool
-        Whether an expectation is about pooling.
-    """
-    return pooling or law is None or not law.tells_spread

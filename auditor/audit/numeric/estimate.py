@@ -17,8 +17,7 @@ from auditor.adversary.attack import (
     check_affine,
 )
 from auditor.adversary.view import Knowledge, View
-from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
+from auditor.audit.numeric.linear_errors import Maps, held_out_theory
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
@@ -102,9 +101,5 @@ def _linear_theory(affine: Affine, view: View, held: Held, given: NDArray[np.int
         return None
     known = None if affine.known is None else affine.known[None]
     maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, known)
-    if affine.fixed:
-        moments = held.moments
-        found = closed_form(maps, moments.covariance, view.law, moments.rows).expected
-        return float(with_total(found)[0, -1])
     judged = Moments.of(np.delete(held.table.values, given, axis=0) - view.centre)
     return float(held_out_theory(maps, judged, view.law)[0, -1])

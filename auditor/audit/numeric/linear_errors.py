@@ -21,10 +21,9 @@ S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +41,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.base.types import Array, Coalition, Flags, Indices
-from auditor.numerics.moments import Moments, attribute_index, neighbours, stacked
+from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -84,13 +83,15 @@ class Maps:
         """Place each coalition's weights among all copies."""
         if isinstance(batch, AffineStack):
             return cls(batch.weights, batch.offsets, batch.fixed)
-        runs = by_size(coalitions)
-        weights = [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
         offsets, known = np.array([affine.offset for affine in batch]), None
+        B, N = offsets.shape
+        weights = np.zeros((B, N, copies, N))
+        for padded, affine, held in zip(weights, batch, coalitions, strict=True):
+            padded[:, np.array(held) - 1] = affine.weights.reshape(N, -1, N)
         if any(affine.known is not None for affine in batch):
-            nothing = np.zeros((offsets.shape[1],) * 2)
+            nothing = np.zeros((N, N))
             known = np.array([nothing if one.known is None else one.known for one in batch])
-        return cls(np.concatenate(weights), offsets, all(one.fixed for one in batch), known)
+        return cls(weights.reshape(B, N, -1), offsets, all(one.fixed for one in batch), known)
 
     def at(self, places: Indices | slice) -> Maps:
         """Maps at some places, in that order."""
@@ -127,21 +128,9 @@ class Maps:
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
-    def residual(self, places: slice) -> tuple[Array, Indices | slice]:
-        """``R`` of some maps, (b, N, c), and its c columns' places among d."""
-        W, N = self.weights[places], self.offsets.shape[1]
-        held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
-        some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
-        columns = neighbours(attribute_index([1, *(held + 2)], N))
-        return np.concatenate([self.own[places], -some], axis=2), columns
-
-
-def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> Array:
-    W = np.array([affine.weights for affine in batch])
-    (B, N, _), index = W.shape, np.array(run) - 1
-    by_copy = np.zeros((B, N, copies, N))
-    by_copy[np.arange(B)[:, None], :, index] = W.reshape(B, N, -1, N).transpose(0, 2, 1, 3)
-    return by_copy.reshape(B, N, -1)
+    def residual(self, places: slice) -> Array:
+        """``R`` of some maps, (b, N, d)."""
+        return np.concatenate([self.own[places], -self.weights[places]], axis=2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,17 +202,17 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 
 
 def closed_form(
-    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
+    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: bool = False
 ) -> ClosedForm:
     """Theory for maps with known weights: exact for any table of covariance ``K_X``.
 
-    For maps at ``cancelling``, whose weights cancel far larger terms, ``S = V Vᵀ`` with ``V =
-    W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
+    For ``cancelling`` weights of far larger terms, ``S = V Vᵀ`` with ``V = W·root``, with rounding
+    ``(ε |w|)²`` in place of ``ε |w|²``.
     """
     found = crossed(maps, maps, K_X, law, rows)
-    if cancelling is not None and cancelling.size:
-        V = maps.weights[cancelling] @ law.passed_root
-        found.passed[cancelling] = V @ V.transpose(0, 2, 1)
+    if cancelling:
+        V = maps.weights @ law.passed_root
+        found.passed[:] = V @ V.transpose(0, 2, 1)
     return found
 
 
@@ -253,11 +242,13 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
     """``squared_errors`` by row group, shape (G, B, N)."""
     raw = np.empty((len(groups), *maps.offsets.shape))
     for here in maps.pieces():
-        (R, columns), c = maps.residual(here), maps.offsets[here]
+        R, c = maps.residual(here), maps.offsets[here]
         rows = R.reshape(-1, R.shape[2])
         step = max(1, PIECE_WEIGHTS // max(R.size, R.shape[2] ** 2))
         for some in (slice(first, first + step) for first in range(0, len(groups), step)):
-            n, t, P = stacked(groups[some], columns)
+            n = np.array([float(group.count) for group in groups[some]])
+            t = np.array([group.total for group in groups[some]])
+            P = np.array([group.products for group in groups[some]])
             RP = (rows @ P).reshape(len(P), *R.shape)
             Rt = (rows @ t.T).T.reshape(RP.shape[:3])
             squares = np.einsum("gbnd,bnd->gbn", RP, R)
@@ -272,39 +263,13 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     P_jj)^½``.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
-    parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
+    parts = [np.abs(R) @ size for R in map(maps.residual, maps.pieces())]
     return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
 
-class OnRows(NamedTuple):
-    """Errors on rows, of maps whose errors moments do not resolve.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (G, b, N)
-        Squared errors, summed by row group.
-    grain : ndarray of shape (b, N)
-        Mean squared error from rounding of the stored copies.
-    """
-
-    sums: Array
-    grain: Array
-
-
-class Measured(NamedTuple):
-    """Mean squared errors, their rounding errors, and errors that count as 0.
-
-    Shapes (B, N + 1). ``places`` are the maps measured on rows.
-    """
-
-    error: Array
-    doubt: Array
-    least: Array
-    places: Indices
-
-
-ByRows = Callable[[Indices], OnRows]
-"""Measures the maps at some places on the rows."""
+ByRows = Callable[[], tuple[Array, Array]]
+"""Measures squared errors on the rows: sums by row group, (G, B, N), and mean squared errors from
+rounding of the stored copies, (B, N)."""
 
 
 def audit_linear(
@@ -334,7 +299,7 @@ def audit_linear(
         Of the noise in all copies.
     again : ndarray of shape (R, B, N) or None
         Mean squared errors in other draws, if no closed form applies.
-    compared : ndarray of shape (B,) or None
+    compared : ndarray of shape (B, 1) or None
         Places of single copies (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
         Error bar without law and redraws.
@@ -343,28 +308,28 @@ def audit_linear(
         rounding.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
-    rounding = resolution(maps, total) / total.count
-    places = np.flatnonzero((rounding > EXACT * np.diag(K_X)).any(axis=1))
-    on_rows = by_rows(places) if by_rows is not None and places.size else None
-    error, doubt = with_total(squared_errors(maps, total) / total.count), with_total(rounding)
-    least = rounded_off(doubt, scale)
-    found = Measured(error, doubt, least, places[:0])
-    if on_rows is not None:
-        error[places] = with_total(on_rows.sums.sum(axis=0) / total.count)
-        doubt[places], least[places] = with_total(on_rows.grain), 0.0
-        found = found._replace(places=places)
+    error, doubt = (
+        with_total(of(maps, total) / total.count) for of in (squared_errors, resolution)
+    )
+    least, sums = rounded_off(doubt, scale), None
+    if by_rows is not None and least.any():
+        sums, grain = by_rows()
+        error, doubt = with_total(sums.sum(axis=0) / total.count), with_total(grain)
+        least = np.zeros_like(doubt)
     by_law = None
     if law is not None and maps.fixed:
-        by_law = _under_law(coalitions, maps, total, K_X, law, compared, found)
+        cancelling = sums is not None
+        by_law = _under_law(
+            coalitions, maps, total, K_X, law, compared, error, doubt, least, cancelling
+        )
         if law.tells_spread:
             return by_law
     if again is not None:
         rounding = rounded_off(doubt, scale)
         error, others = (rounded_off(each, scale, rounding) for each in (error, with_total(again)))
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
-    sums = squared_errors_by_group(maps, groups)
-    if on_rows is not None:
-        sums[:, places] = on_rows.sums
+    if sums is None:
+        sums = squared_errors_by_group(maps, groups)
     counts = [group.count for group in groups]
     return from_groups(coalitions, sums, counts, np.diag(K_X), compared, why).under(by_law)
 
@@ -376,16 +341,19 @@ def _under_law(
     K_X: Array,
     law: NoiseLaw,
     compared: Indices | None,
-    found: Measured,
+    error: Array,
+    doubt: Array,
+    least: Array,
+    cancelling: bool,
 ) -> Errors:
     N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
-    distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
+    distortion, members = rounded_off(error, scale, least), Members.of(coalitions)
     # the judged rows may be part of the table
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count, found.places)
-    expected = rounded_off(with_total(theory.expected), scale, found.least)
+    theory = closed_form(maps, judged, law, total.count, cancelling)
+    expected = rounded_off(with_total(theory.expected), scale, least)
     variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
-    variance += rounded_off(found.doubt, scale) ** 2
+    variance += rounded_off(doubt, scale) ** 2
 
     def against(best: Indices) -> Paired:
         alone, alone_variance = (
@@ -397,37 +365,29 @@ def _under_law(
         return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
     gain = against(members.best(distortion))
-    places, doubt = members.best(expected), found.doubt
+    places = members.best(expected)
     gain_theory = collusion_gain(
         expected,
         np.take_along_axis(expected, places, axis=0),
         scale,
         doubt + np.take_along_axis(doubt, places, axis=0),
     )
-    errors = Errors(
+    return Errors(
         Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
         Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
         "closed-form",
+        None if compared is None else against(compared),
     )
-    if compared is None:
-        return errors
-    columns = np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
-    return replace(errors, paired=against(columns))
 
 
 def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
     """Covariance of each mean squared error with its best copy's, (B, N + 1)."""
-    covariance, by_place = np.empty(best.shape), dict[bytes, Array]()
-    for column in range(best.shape[1]):
-        key = best[:, column].tobytes()
-        if key not in by_place:
-            by_place[key] = np.concatenate(
-                [
-                    crossed(maps.at(here), maps.at(best[here, column]), K_X, law, rows).variance()
-                    for here in maps.pieces()
-                ]
-            )
-        covariance[:, column] = by_place[key][:, column]
+    covariance = np.empty((len(best), len(K_X) + 1))
+    for one in np.unique(best, axis=1).T:
+        columns = np.broadcast_to((best == one[:, None]).all(axis=0), covariance.shape[1])
+        for here in maps.pieces():
+            found = crossed(maps.at(here), maps.at(one[here]), K_X, law, rows).variance()
+            covariance[here, columns] = found[:, columns]
     return covariance
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import Estimated, Knowledge, KnownRecords, KnownSample, Records
-from auditor.audit.numeric.error_tally import FOLDS, KEPT_APART
+from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import Job, moment_groups, readable, row_blocks, row_groups, walk
@@ -276,15 +276,8 @@ class Chosen:
 
 
 def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
-    """Add moments to a sum in place; the part must not be used elsewhere."""
-    if key in sums:
-        before = sums[key]
-        part = Moments(
-            before.count + part.count,
-            np.add(before.total, part.total, out=before.total),
-            np.add(before.products, part.products, out=before.products),
-        )
-    sums[key] = part
+    """Add moments to a sum."""
+    sums[key] = Moments.merge([sums[key], part]) if key in sums else part
 
 
 @dataclass
@@ -294,8 +287,7 @@ class Stripe:
     Attributes
     ----------
     groups : dict of int to Moments
-        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``) if kept apart,
-        else of all rows as group 0.
+        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``).
     chosen : dict of str to Chosen
         By ``key_of`` a state of knowledge.
     finite : bool
@@ -331,8 +323,6 @@ class MomentJob(Job[Stripe]):
         The table's mean.
     draws : mapping
         Chosen rows, by state of knowledge.
-    apart : bool
-        Whether moments of row groups are needed. Otherwise only narrow copies have them.
     """
 
     rows: int
@@ -340,7 +330,6 @@ class MomentJob(Job[Stripe]):
     copies: int
     centre: Array
     draws: Mapping[str, Draw]
-    apart: bool = True
 
     def begin(self) -> Stripe:
         """Empty result."""
@@ -352,9 +341,7 @@ class MomentJob(Job[Stripe]):
         into.finite = into.finite and (bool(parts) or all(map(_finite, copies)))
         into.seconds += block.seconds
         stack, first = Stack(self.centre, len(parts) + 1), self._groups[index][0][1]
-        keep = self.apart or (self.copies + 1) * self.width <= KEPT_APART
-        for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
-            group = number if keep else 0
+        for group, cuts in groupby(self._groups[index], key=itemgetter(0)):
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
                 here = slice(a - first, b - first)
                 stack.add([x[here], *(part[here] for part in parts)])

@@ -102,7 +102,8 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
         return None
     K = with_noise(whole.covariance(), N)
     variances, K_Z = np.diag(table.covariance), K[N:, N:]
-    levels = noise_levels(K_Z, variances)
+    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
+    levels, white = (noise_levels(K_Z, of) for of in (variances, np.full(N, variances.mean())))
     others = [whole - group for group in groups if group.count < whole.count]
     left_out = [
         noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others
@@ -110,21 +111,28 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
     errors = (
         jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
     )
-    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
-    laws = {
-        scheme.name: _law(scheme, levels, _white_levels(K_Z, variances), table)
-        for scheme in schemes_held_against("numeric")
-    }
-    distances = {name: _distance(K_Z, law.covariance, deviation) for name, law in laws.items()}
+    laws = dict[str, KroneckerNoise]()
+    for scheme in schemes_held_against("numeric"):
+        made = scheme(scheme.Parameters())
+        of_white = getattr(made.parameters, "noise", None) == "white"
+        laws[scheme.name] = made.law(tuple((white if of_white else levels).tolist()), table)
+
+    def distance(law: NoiseLaw) -> float:
+        return _largest(K_Z - law.covariance, np.outer(deviation, deviation))
+
+    distances = {name: distance(law) for name, law in laws.items()}
     r = _largest(K[:N, N:], np.outer(np.sqrt(variances), deviation))
-    dependent = r > max(DEPENDENT, SURE / np.sqrt(whole.count))
-    return EstimatedNoise(
-        levels,
-        errors,
-        distances,
-        r,
-        None if dependent else _nearest(K_Z, laws, distances, whole.count),
-    )
+    found: NoiseLaw | None = None
+    if r <= max(DEPENDENT, SURE / np.sqrt(whole.count)):
+        near = laws[min(distances, key=distances.__getitem__)]
+        rank = max(1, np.linalg.matrix_rank(near.shape, hermitian=True))
+        inverse = np.linalg.pinv(near.shape, hermitian=True)
+        parts = K_Z.reshape(near.copies, N, near.copies, N)
+        Sigma = np.einsum("iajb,ba->ij", parts, inverse) / rank
+        found = KroneckerNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
+        if distance(found) > max(NEAR, CHANCE / np.sqrt(whole.count)):
+            found = DenseNoise(K_Z, N)
+    return EstimatedNoise(levels, errors, distances, r, found)
 
 
 def with_noise(K: Array, N: int) -> Array:
@@ -147,45 +155,9 @@ def noise_levels(K_Z: Array, variances: Array) -> Array:
     return (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
 
 
-def _white_levels(K_Z: Array, variances: Array) -> Array:
-    return noise_levels(K_Z, np.full_like(variances, variances.mean()))
-
-
-def _law(scheme: Any, levels: Array, white: Array, table: TableMoments) -> KroneckerNoise:
-    made = scheme(scheme.Parameters())
-    law = made.law(
-        tuple((white if getattr(made.parameters, "noise", None) == "white" else levels).tolist()),
-        table,
-    )
-    assert isinstance(law, KroneckerNoise)
-    return law
-
-
-def _distance(K_Z: Array, K: Array, deviation: Array) -> float:
-    return _largest(K_Z - K, np.outer(deviation, deviation))
-
-
 def _largest(off: Array, scale: Array) -> float:
     return float(
         np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0)
-    )
-
-
-def _nearest(
-    K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int
-) -> NoiseLaw:
-    """Nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
-    near = laws[min(distances, key=lambda name: distances[name])]
-    N, M = near.width, near.copies
-    inverse = np.linalg.pinv(near.shape, hermitian=True)
-    Sigma = np.einsum("iajb,ba->ij", K_Z.reshape(M, N, M, N), inverse) / max(
-        1, np.linalg.matrix_rank(near.shape, hermitian=True)
-    )
-    found = KroneckerNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
-    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
-    near_enough = max(NEAR, CHANCE / np.sqrt(rows))
-    return (
-        found if _distance(K_Z, found.covariance, deviation) <= near_enough else DenseNoise(K_Z, N)
     )
 
 
@@ -211,8 +183,6 @@ class ReleasedCopies:
         Numbers of the copies; by default one for each level.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
-    apart : bool
-        Whether a jackknife or evidence on pooling needs moments of row groups.
     """
 
     table: Table
@@ -224,7 +194,6 @@ class ReleasedCopies:
     public: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[int, ...] = ()
     transformed: Transformed | None = None
-    apart: bool = True
 
     def __post_init__(self) -> None:
         """Number the copies, and make the public parameters read-only."""
@@ -419,8 +388,6 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
     """Sums by stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
-    job = MomentJob(
-        table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart
-    )
+    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, rows.draws)
     undo = None if copies.transformed is None else copies.transformed.undo
     return job.stripes(NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
