@@ -53,7 +53,6 @@ REASONS = {
     "categories: a period": PERIOD,
     "categories: a generator restarts": PERIOD,
     "a function of the record": "the function wraps 1,000 times: in so few rows it is not smooth anywhere",
-    "hash": "the ridge regression needs some rows for each of its bins",
 }
 UNEXPLAINED = (
     "the comparison needs more rows to be made at all, or outweighs the number of comparisons later"

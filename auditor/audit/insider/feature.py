@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, partial
+from itertools import combinations, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -206,6 +206,12 @@ Column = Callable[[Shown], Array | Indices]
 """Computes one column of shape (n,) from any cells of the same records. Integers are codes without
 an order."""
 Columns = Iterator[tuple[str, Column]]
+
+
+def each(name: str, function: Callable[..., Array | Indices], *places: Iterable[Any]) -> Columns:
+    """Yield a function's column for each combination of its first arguments."""
+    for some in product(*places):
+        yield f"{name} {some}", partial(function, *some)
 
 
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:

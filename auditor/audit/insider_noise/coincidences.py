@@ -5,11 +5,10 @@
 | ``Y`` | the coalition's k copies, standardised by the originals' means and deviations | (k, n, N) |
 | ``x`` | originals, standardised; prior normal with their covariance ``K`` | (n, N) |
 | ``u`` | distinct noise values; prior normal with their mean and variance | (U,) |
-| edge | each cell of a copy is an exact equation ``x_tj + r · u_v = y_ctj`` | k·n·N |
+| equation | each cell of a copy is exactly ``x_tj + r · u_v = y_ctj`` | k·n·N |
 
-An equation in two unknowns is an edge of a graph. A spanning tree writes each connected part as ``a
-+ b · w``, with one unknown w. Sparse least squares of priors and further edges determine w. No
-original value enters the solution.
+The first copy's equations eliminate ``x``. Sparse least squares of the priors and of other copies'
+equations determine u. No original value enters the solution.
 
 Cells that share one noise value, up to sign and scale (``equal_noise``):
 
@@ -40,19 +39,14 @@ from auditor.numerics.statistics import standard_ranks
 
 NAME = "coincidences"
 MOST_CELLS = 2**20
-"""Cells of a coalition: the tree of so many takes some ten seconds."""
-STEEPEST = 1e3
-"""Ratio of coefficients along a branch from which on a tree is cut: rounding errors grow as
-much."""
-LONGEST = 64
-"""Edges of a branch on lattices, where each edge adds a rounding error."""
+"""Cells of a coalition."""
 GAIN = 0.02
 """Share of the line's error by which shared noise must lower it. Means of pairs are shared noise
 without a gain."""
 RESOLVED = 1e-6
 """Share left that counts as nothing."""
 EXACT = 1e4
-"""Weight of an equation without rounding error, against priors of unit variance."""
+"""Largest weight of an equation, against priors of unit variance."""
 
 
 def coincidences(
@@ -114,95 +108,28 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
         Covariance of the originals.
     """
     k, n, N = Y.shape
-    cells, values = n * N, int(shared.value.max()) + 1
-    x, u = np.tile(np.arange(cells), k), cells + shared.value.ravel()
-    r, y = shared.multiple.ravel(), Y.ravel()
-    a, b, w, tree = spanning_tree(
-        x, u, r, y, cells + values, LONGEST if shared.error > 1e-9 else cells + values
-    )
-    unknowns = int(w.max()) + 1
-    part = scipy.sparse.csr_array(
-        (b, (np.arange(cells + values), w)), shape=(cells + values, unknowns)
-    )
-    # Priors: R x_t with Rᵀ R = K⁻¹, and (u − m) / σ
-    eigenvalues, vectors = np.linalg.eigh(K)
-    R = scipy.sparse.kron(
-        scipy.sparse.identity(n), (vectors / np.sqrt(np.maximum(eigenvalues, 1e-9))).T
-    ).tocsr()
-    noise = (Z / shared.multiple).ravel()
+    v, r, U = shared.value.ravel(), shared.multiple.ravel(), int(shared.value.max()) + 1
+    noise = Z.ravel() / r
     sigma, mean = max(float(noise.std()), 1e-6), float(noise.mean())
-    rest = np.flatnonzero(~tree)
-    beyond = part[x[rest]] + scipy.sparse.diags_array(r[rest]) @ part[u[rest]]
-    weight = min(EXACT, 1.0 / (shared.error * np.abs(shared.multiple).max()))
-    system = scipy.sparse.vstack([R @ part[:cells], part[cells:] / sigma, weight * beyond]).tocsr()
-    right = np.concatenate(
-        [-(R @ a[:cells]), (mean - a[cells:]) / sigma, weight * (y - a[x] - r * a[u])[rest]]
-    )
-    system.data[np.abs(system.data) < 1e-9] = 0.0  # an edge within one part has no unknown
-    length = np.sqrt(np.asarray(system.multiply(system).sum(axis=0)).ravel())
-    length[length == 0] = 1.0
-    found = scipy.sparse.linalg.lsqr(
-        system @ scipy.sparse.diags_array(1.0 / length), right, atol=1e-9, btol=1e-9, iter_lim=2000
-    )[0]
-    return (a + part @ (found / length))[:cells].reshape(n, N)
-
-
-def spanning_tree(
-    x: Indices, u: Indices, r: Array, y: Array, nodes: int, longest: int
-) -> tuple[Array, Array, Indices, Indices]:
-    """``a``, ``b`` and the unknown of each node, and the tree's edges.
-
-    Edges are ``v_x + r · v_u = y``. Branches are cut where they are long, or ``b`` is far from 1.
-    """
-    order = np.argsort(np.concatenate([x, u]), kind="stable")
-    ends = np.concatenate(
-        [[0], np.cumsum(np.bincount(np.concatenate([x, u]), minlength=nodes))]
-    ).tolist()
-    edges, x_of, u_of, r_of, y_of = (
-        (order % len(x)).tolist(),
-        x.tolist(),
-        u.tolist(),
-        r.tolist(),
-        y.tolist(),
-    )
-    a, b, w, depth, used = (
-        [0.0] * nodes,
-        [1.0] * nodes,
-        [-1] * nodes,
-        [0] * nodes,
-        np.zeros(len(x), dtype=bool),
-    )
-    roots, unknowns = iter(range(nodes - 1, -1, -1)), 0
-    for root in roots:
-        if w[root] >= 0:
-            continue
-        w[root], unknowns, queue = unknowns, unknowns + 1, [root]
-        for node in queue:
-            for edge in edges[ends[node] : ends[node + 1]]:
-                other = u_of[edge] if x_of[edge] == node else x_of[edge]
-                if w[other] >= 0:
-                    continue
-                scale = r_of[edge]
-                # v_u = (y − v_x) / r, or v_x = y − r v_u
-                new_a, new_b = (
-                    (y_of[edge] - a[node], -b[node])
-                    if other == u_of[edge]
-                    else (y_of[edge] - scale * a[node], -scale * b[node])
-                )
-                if other == u_of[edge]:
-                    new_a, new_b = new_a / scale, new_b / scale
-                if depth[node] >= longest or not 1.0 / STEEPEST < abs(new_b) < STEEPEST:
-                    w[other], unknowns = unknowns, unknowns + 1
-                else:
-                    a[other], b[other], w[other], depth[other], used[edge] = (
-                        new_a,
-                        new_b,
-                        w[node],
-                        depth[node] + 1,
-                        True,
-                    )
-                queue.append(other)
-    return np.array(a), np.array(b), np.array(w), used
+    apart = noise - (np.bincount(v, noise) / np.bincount(v))[v]
+    weight = 1.0 / (1.0 / EXACT + float((r * apart).std()))
+    # each copy's noise is σ r u_v, with u in deviations from 0
+    rows = scipy.sparse.csr_array((sigma * r, (np.arange(v.size), v)), (v.size, U))
+    first, others, y = rows[: n * N], rows[n * N :], Y.reshape(k, -1)
+    # priors: R x_t with Rᵀ R = K⁻¹ and x = y_1 − σ r u, then u; equations of further copies
+    eigenvalues, vectors = np.linalg.eigh(K)
+    root = (vectors / np.sqrt(np.maximum(eigenvalues, 1e-9))).T
+    R = scipy.sparse.kron(scipy.sparse.identity(n), root).tocsr()
+    again = scipy.sparse.vstack([first] * (k - 1)) if k > 1 else others
+    A = scipy.sparse.vstack(
+        [R @ first, scipy.sparse.identity(U), weight * (others - again)]
+    ).tocsr()
+    b = np.concatenate([R @ y[0], np.full(U, mean / sigma), weight * (y[1:] - y[0]).ravel()])
+    A = A @ scipy.sparse.diags_array(scale := 1.0 / np.sqrt((A * A).sum(axis=0)))
+    normal = (A.T @ A).tocsc()
+    near = scipy.sparse.linalg.LinearOperator((U, U), scipy.sparse.linalg.spilu(normal).solve)
+    found = scipy.sparse.linalg.cg(normal, A.T @ b, rtol=1e-12, maxiter=200, M=near)[0]
+    return (y[0] - first @ (scale * found)).reshape(n, N)
 
 
 def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
@@ -265,13 +192,10 @@ class Arrangement(NamedTuple):
         Distinct value, from 0.
     multiple : ndarray of shape (k, n, N)
         ``r``, in data units; its absolute value is the column's scale.
-    error : float
-        Largest rounding error of ``u``.
     """
 
     value: Indices
     multiple: Array
-    error: float
 
 
 def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
@@ -300,7 +224,7 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     first = np.unique(value, return_index=True)[1]
     # relative to the value's first cell: the sign of u itself stays unknown
     sign *= sign.ravel()[first][value]
-    return Arrangement(value, sign * scale[:, None], error)
+    return Arrangement(value, sign * scale[:, None])
 
 
 def resolutions(Y: Array) -> Array:
@@ -421,19 +345,13 @@ def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
     for reverse in (False, True):
         other = columns[:, ::-1] if reverse else columns
         ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
-        squares, other_squares = (
-            np.pad(np.cumsum(part**2, axis=1), ((0, 0), (1, 0))) for part in (columns, other)
-        )
         for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
             lag = np.arange(SHORTEST - n, n - SHORTEST + 1)
             if a == b and not reverse:
                 lag = lag[lag > 0]
             start, stop = np.maximum(lag, 0), n + np.minimum(lag, 0)
             product = scipy.fft.irfft(ahead[a] * back[b], padded)[lag]
-            sizes = (squares[a][stop] - squares[a][start]) * (
-                other_squares[b][stop - lag] - other_squares[b][start - lag]
-            )
-            alike = np.abs(product) / np.sqrt(np.maximum(sizes, 1e-300))
+            alike = np.abs(product) / (stop - start)
             best = int(alike.argmax()) if len(lag) else 0
             if len(lag) and alike[best] > SAME:
                 rows = np.arange(start[best], stop[best])

@@ -22,10 +22,8 @@ Under the law they are independent, uniform on (0, 1), and independent of the or
 | ``other rows`` | with scores and originals at any distance, forwards and backwards | ``P(gᵀA g ≥ 2F√x + 2‖A‖x) ≤ e^(−x)`` (laurent2000) |
 | ``periods`` | a period in mean or size | periodogram ordinates are exponential |
 | ``repeats`` | sizes that come again | binomial (hoeffding1956) |
-| ``learned`` | a score, a size or a product that a ridge regression predicts out of sample | N(0, 1) given the features |
 
-All p-values but the last are exact or bounds for any originals. The last, from 512 rows on, is
-exact for functions of the originals, a martingale's limit for earlier scores.
+All p-values are exact or bounds for any originals.
 """
 
 from __future__ import annotations
@@ -47,13 +45,11 @@ from auditor.numerics.statistics import column_ranks
 from auditor.results.records import LawTest
 
 MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
-"""Columns for correlations, for distances between rows, and for functions and predictions. More are
-added up in groups."""
+"""Columns for correlations, for distances between rows, and for functions. More are added up in
+groups."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and that order the rows."""
-LEARNED_ROWS, PENALTY = 8_192, 0.5
-"""Rows of the ridge regression, and its penalty per row."""
-RUNS, COSINES, BINS, LAGS, BLOCK, CHUNK = 16, 12, 24, 6, 256, 4096
+RUNS, COSINES, CHUNK = 16, 12, 4096
 TAILS = 0.05, 0.01
 """Shares of the lowest and of the highest originals."""
 NEAR = 4
@@ -211,7 +207,6 @@ def battery(
         other_rows_test(ordered, lagged.names, some, some_names),
         periods_test(ordered, lagged.names),
         repeats_test(scores),
-        learned_test(narrow, some),
     ]
     return [test for test in found if test is not None]
 
@@ -314,7 +309,7 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
         labels += [
             f"{name} in its {end} {share:.0%}" for end in ("lowest", "highest") for name in names
         ]
-    sizes = sizes_of(scores.names)
+    sizes = [f"the size of {name}" for name in scores.names]
     both, column = np.hstack([scores.g, scores.w]), np.arange(2 * d) % d
     found, tests = list[Finding](), 0
     for given, g, left, right in (
@@ -329,11 +324,6 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
         found.append(largest(normal_exponent(z), z / _length(g), 0.0, where, left, right))
         tests += z.size
     return max(found).as_test("correlations", tests, n, 1.0)
-
-
-def sizes_of(names: Sequence[str]) -> list[str]:
-    """Names of sizes."""
-    return [f"the size of {name}" for name in names]
 
 
 def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
@@ -390,7 +380,7 @@ def _length(a: Array) -> Array:
 
 
 class Order(NamedTuple):
-    """class Order: Fourier transforms of directions and sizes in one order of rows."""
+    """Fourier transforms of directions and sizes in one order of rows."""
 
     name: str
     rows: int
@@ -419,7 +409,7 @@ def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
 def other_rows_test(
     ordered: Sequence[Order], columns: Sequence[str], ranks: Array, names: Sequence[str]
 ) -> LawTest:
-    """Fourier transforms of directions and sizes in one order of rows."""
+    """Test correlations with other rows, at every distance."""
     n, found, tests = ordered[0].rows, list[Finding](), 0
     lags = np.arange(n)
     near = np.minimum(lags, n - lags) <= NEAR
@@ -519,65 +509,3 @@ def repeats_test(scores: Scores) -> LawTest | None:
         p = float(scipy.special.betainc(repeats, count - repeats + 1, min(1.0, chance)))
     where = "the share of sizes that come again is"
     return Finding(float(log_p(p)), repeats / count, chance, where).as_test("repeats", 1, n)
-
-
-# -- prediction
-
-
-def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
-    """Test whether a ridge regression predicts scores out of sample.
-
-    Targets are scores, sizes and products.
-
-    Fitted on every other block of rows. On the others, ``T = Σ s f / √(Σ f²)`` is N(0, 1). For a
-    product ``s = g_a g_b`` it is ``Σ s f / √(Σ (f g_a)²)``.
-    """
-    g = np.clip(scores.g[:LEARNED_ROWS], -8.0, 8.0)
-    w, ranks, (n, d) = scores.w[:LEARNED_ROWS], ranks[:LEARNED_ROWS], g.shape
-    if n < 2 * BLOCK:
-        return None
-    i, j = np.triu_indices(d, 1)
-    targets = np.hstack([g, w, g[:, i] * g[:, j]])
-    given = np.hstack([np.ones((n, 2 * d)), g[:, i]])
-    labels = [*scores.names, *sizes_of(scores.names)]
-    labels += [f"the product of {labels[a]} and {labels[b]}" for a, b in combinations(range(d), 2)]
-    features, row = dictionary(g, ranks), np.arange(n)
-    fitted, tested = (row // BLOCK % 2 == 0) & (row % BLOCK >= LAGS), row // BLOCK % 2 == 1
-    A, B = features[fitted], features[tested]
-    mean, deviation = A.mean(axis=0), np.maximum(A.std(axis=0), 0.02)
-    A, B = (A - mean) / deviation, (B - mean) / deviation
-    moments = A.T @ A + np.float32(PENALTY * len(A)) * np.eye(A.shape[1], dtype=np.float32)
-    C = A.T @ np.clip(targets[fitted], -4.0, 4.0).astype(np.float32)
-    f, targets = B @ np.linalg.solve(moments, C), targets[tested]
-    V = np.maximum(np.square(f * given[tested]).sum(axis=0), np.square(f).sum(axis=0) / 4.0)
-    T = (targets * f).sum(axis=0) / np.sqrt(V + 1e-300)
-    r = T * np.sqrt(V) / (_length(f) * _length(targets))
-    where = "{} is predicted out of sample from originals, earlier rows and place: r ="
-    worst = largest(-scipy.special.log_ndtr(-T), r, 0.0, where, labels)
-    return worst.as_test("learned", targets.shape[1], n)
-
-
-def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
-    """Features: originals, neighbours, earlier scores and place."""
-    n, N = ranks.shape
-    R, G = normal(ranks).astype(np.float32), g.astype(np.float32)
-    place, bins = np.arange(n, dtype=np.float32)[:, None] / n, np.arange(BINS)
-    parts = [place, place**2, R]
-    parts += [f(2.0 * np.pi * k * place) for k in (1, 2, 3, 5) for f in (np.sin, np.cos)]
-    parts += [(column[:, None] * BINS).astype(np.intp) == bins for column in ranks.T]
-    parts += [R[:, [i]] * R[:, [j]] for i in range(N) for j in range(i + 1)]
-    for near in [
-        *(_shifted(G, k) for k in range(1, LAGS + 1)),
-        *(_shifted(R, k) for k in (-3, -2, -1, 1, 2, 3)),
-    ]:
-        parts += [near, np.minimum(near * near, 9.0) - 1.0]
-    return np.hstack(parts, dtype=np.float32)
-
-
-def _shifted(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    found = np.zeros_like(values)
-    if k > 0:
-        found[k:] = values[:-k]
-    else:
-        found[:k] = values[-k:]
-    return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
-from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown, each
 from auditor.audit.measures.released_as_is import HEAPED, most_shown
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
@@ -22,24 +22,17 @@ class Cells(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        for c in range(min(shown.flat.shape[1], 64)):
-            yield f"cell {c}", partial(lambda c, s: s.flat[:, c], c)
-        for j in range(min(shown.cells.shape[2], MOST_PAIRED) if shown.cells.shape[1] > 1 else 0):
-            yield (
-                f"value of attribute {j} that most copies show",
-                partial(lambda j, s: most_shown(s.filled[:, :, j])[0], j),
-            )
-            yield (
-                f"copies that agree on attribute {j}",
-                partial(lambda j, s: most_shown(s.filled[:, :, j])[1].astype(np.float64), j),
-            )
-            yield f"value of attribute {j} where copies agree", partial(agreed_where_two_agree, j)
+        yield from each("cell", lambda c, s: s.flat[:, c], range(min(shown.flat.shape[1], 64)))
+        several = shown.cells.shape[1] > 1
+        attributes = range(several * min(shown.cells.shape[2], MOST_PAIRED))
+        yield from each("agreed value", agreed, range(3), attributes)
 
 
-def agreed_where_two_agree(j: int, shown: Shown) -> Array:
-    """Agreed value less its mean; 0 if no copies agree."""
+def agreed(which: int, j: int, shown: Shown) -> Array:
+    """Agreed value, its number of copies, and the value less its mean, 0 if no copies agree."""
     value, number = most_shown(shown.filled[:, :, j])
-    return np.where(number > 1, value - value.mean(), 0.0)
+    where = np.where(number > 1, value - value.mean(), 0.0)
+    return np.asarray((value, number, where)[which], dtype=np.float64)
 
 
 @register
@@ -50,31 +43,26 @@ class Combinations(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        series = shown.series.shape[1]
-        for c in range(series):
-            yield f"series {c}", partial(lambda c, s: s.series[:, c], c)
-            yield f"size of series {c}", partial(size, c)
-        for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
-            if (shown.flat[:, c] > 0).all():
-                yield (
-                    f"logarithm of cell {c}",
-                    partial(lambda c, s: np.log(np.maximum(s.flat[:, c], 1e-300)), c),
-                )
-        differences = min(shown.differences.shape[1], MOST_PAIRED)
-        for a, b in combinations(range(differences), 2):
-            yield (
-                f"product of differences {a} and {b}",
-                partial(lambda a, b, s: s.differences[:, a] * s.differences[:, b], a, b),
-            )
+        few = range(min(shown.flat.shape[1], MOST_PAIRED))
+        differences = range(min(shown.differences.shape[1], MOST_PAIRED))
+        series = range(shown.series.shape[1])
+        positive = [c for c in few if (shown.flat[:, c] > 0).all()]
+        yield from each("series", lambda c, s: s.series[:, c], series)
+        yield from each("size of series", size, series)
+        yield from each(
+            "logarithm", lambda c, s: np.log(np.maximum(s.flat[:, c], 1e-300)), positive
+        )
+        yield from each(
+            "product of differences",
+            lambda pair, s: s.differences[:, pair].prod(axis=1),
+            combinations(differences, 2),
+        )
         if differences:
             yield "length of all differences", length
-        for a, b in combinations(range(min(shown.flat.shape[1], MOST_PAIRED)), 2):
-            yield f"ratio of cells {a} and {b}", partial(ratio, a, b)
-            yield f"ratio of cells {b} and {a}", partial(ratio, b, a)
-            yield (
-                f"product of cells {a} and {b}",
-                partial(lambda a, b, s: s.flat[:, a] * s.flat[:, b], a, b),
-            )
+        yield from each("ratio", lambda pair, s: ratio(*s.flat[:, pair].T), permutations(few, 2))
+        yield from each(
+            "product", lambda pair, s: s.flat[:, pair].prod(axis=1), combinations(few, 2)
+        )
 
 
 def size(c: int, shown: Shown) -> Array:
@@ -85,14 +73,12 @@ def size(c: int, shown: Shown) -> Array:
 
 def length(shown: Shown) -> Array:
     """Length of all differences, each in its own deviations."""
-    return ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(
-        axis=1
-    )
+    d = shown.differences
+    return ((d / np.maximum(d.std(axis=0), 1e-300)) ** 2).sum(axis=1)
 
 
-def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Ratio of two cells; 0 for a divisor of rounding."""
-    y, z = shown.flat[:, a], shown.flat[:, b]
+def ratio(y: Array, z: Array) -> Array:
+    """Ratio of two columns; 0 for a divisor of rounding."""
     return np.divide(y, z, out=np.zeros_like(y), where=np.abs(z) > 1e-12 * np.abs(z).max())
 
 
@@ -106,10 +92,10 @@ class Blanks(Feature):
         """Yield the columns."""
         if np.isnan(shown.cells).any():
             yield "pattern of blanks", pattern
-        for c in range(min(shown.flat.shape[1], 64)):
-            if special(c, shown).any():
-                yield f"cell {c} is a filling", partial(special, c)
-                yield f"cell {c} where it is no filling", partial(unfilled, c)
+        few = range(min(shown.flat.shape[1], 64))
+        filled = [c for c in few if special(c, shown).any()]
+        yield from each("filling", special, filled)
+        yield from each("no filling", unfilled, filled)
 
 
 def pattern(shown: Shown) -> Indices:
@@ -124,9 +110,8 @@ def special(c: int, shown: Shown) -> Indices:
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
     blank = np.isnan(shown.cells.reshape(len(y), -1)[:, c])
-    return np.asarray(
-        blank | (heaped[which.ravel()] if 1 <= heaped.sum() <= 2 else False), dtype=np.intp
-    )
+    few = heaped[which.ravel()] & (heaped.sum() <= 2)
+    return np.asarray(blank | few, dtype=np.intp)
 
 
 def unfilled(c: int, shown: Shown) -> Array:
@@ -149,25 +134,16 @@ class Residues(Feature):
         """Yield the columns."""
         for c, v in enumerate(shown.series.T[:MOST_SERIES]):
             top = int(np.floor(np.log10(np.ptp(v)))) if np.ptp(v) > 0 else 0
-            for power in range(top, top - POWERS, -1):
-                yield f"remainder of series {c} by 10^{power}", partial(remainder, c, power)
-        for a, b in combinations(range(min(shown.differences.shape[1], MOST_PAIRED)), 2):
-            for sign in (1, -1):
-                yield (
-                    f"ranks of differences {a} and {b} added modulo 1 ({sign:+d})",
-                    partial(
-                        lambda a, b, sign, s: (s.ranks[:, a] + sign * s.ranks[:, b]) % 1.0,
-                        a,
-                        b,
-                        sign,
-                    ),
-                )
-        for a, b in combinations(range(min(shown.cells.shape[1], FEW)), 2):
-            for j in range(min(shown.cells.shape[2], FEW)):
-                yield (
-                    f"exclusive or of copies {a} and {b} in attribute {j}",
-                    partial(exclusive_or, a, b, j),
-                )
+            yield from each("remainder", remainder, [c], range(top, top - POWERS, -1))
+        differences = range(min(shown.differences.shape[1], MOST_PAIRED))
+        yield from each(
+            "ranks of two differences added modulo 1",
+            lambda pair, sign, s: s.ranks[:, pair] @ [1, sign] % 1.0,
+            combinations(differences, 2),
+            (1, -1),
+        )
+        copies, attributes = (range(min(many, FEW)) for many in shown.cells.shape[1:])
+        yield from each("exclusive or", exclusive_or, combinations(copies, 2), attributes)
 
 
 def remainder(c: int, power: int, shown: Shown) -> Array:
@@ -186,16 +162,12 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
     )
 
 
-def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
+def exclusive_or(pair: tuple[int, int], j: int, shown: Shown) -> Array:
     """Exclusive or of two copies' cells; 0 unless whole numbers."""
-    y, z = shown.filled[:, a, j], shown.filled[:, b, j]
-    whole = all(
-        0 <= part.min() and part.max() < 2.0**53 and (part == np.floor(part)).all()
-        for part in (y, z)
-    )
-    return (
-        (y.astype(np.int64) ^ z.astype(np.int64)).astype(np.float64) if whole else np.zeros_like(y)
-    )
+    y = shown.filled[:, pair, j]
+    whole = 0 <= y.min() and y.max() < 2.0**53 and (y == np.floor(y)).all()
+    a, b = y.astype(np.int64).T if whole else np.zeros(y.T.shape, dtype=np.int64)
+    return (a ^ b).astype(np.float64)
 
 
 @register
@@ -324,9 +296,7 @@ def parity(product: int, shown: Shown) -> Indices:
 
 def walsh(sums: Array) -> Array:
     """Walsh–Hadamard transform of each row: its sums with every product of signs."""
-    H, length = (
-        scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64),
-        sums.shape[1],
-    )
-    rest = scipy.linalg.hadamard(length // len(H)).astype(np.float64)
-    return (rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1)
+    length = sums.shape[1]
+    short = 1 << (length.bit_length() // 2)
+    H, rest = (scipy.linalg.hadamard(n).astype(np.float64) for n in (short, length // short))
+    return (rest @ sums.reshape(len(sums), -1, short) @ H).reshape(len(sums), -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,12 @@ from auditor.audit.insider.feature import (
     Feature,
     Known,
     Shown,
+    each,
     mean,
     mean_of_others,
 )
+from auditor.audit.insider.features.cells import ratio
+from auditor.audit.insider.features.moved_rows import at_place
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.data.copies import characters, many_alike
@@ -39,27 +42,15 @@ class Neighbours(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED)):
-            for k in (-1, 1):
-                yield (
-                    f"series {c}, {-k:+d} rows",
-                    partial(lambda c, k, s: np.roll(s.series[:, c], k), c, k),
-                )
-                yield (
-                    f"size of series {c}, {-k:+d} rows",
-                    partial(lambda c, k, s: np.abs(np.roll(s.series[:, c], k)), c, k),
-                )
-            for rows in BESIDE:
-                yield f"mean of series {c} over {rows} rows", partial(nearer_mean, c, rows)
-                yield (
-                    f"series {c} less its mean over {rows} rows",
-                    partial(lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), c, rows),
-                )
-            for other in range(len(shown.orders)):
-                yield (
-                    f"series {c} next in the order of cell {other}",
-                    partial(next_in_order, c, other),
-                )
+        series = range(min(shown.series.shape[1], 2 * MOST_PAIRED))
+        near = series, (-1, 1)
+        yield from each("near row", lambda c, k, s: np.roll(s.series[:, c], k), *near)
+        yield from each("size", lambda c, k, s: np.abs(np.roll(s.series[:, c], k)), *near)
+        yield from each("mean of near rows", nearer_mean, series, BESIDE)
+        yield from each(
+            "rest", lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), series, BESIDE
+        )
+        yield from each("next in order", next_in_order, series, range(len(shown.orders)))
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
@@ -98,20 +89,14 @@ class Matching(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
+        few = min(shown.flat.shape[1], MOST_PAIRED)
         codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
+        yield from each("value", code, codes)
+        yield from each("records with the value", frequency, codes)
         for c in codes:
-            yield f"value of cell {c}", partial(code, c)
-            yield f"records with the value of cell {c}", partial(frequency, c)
-            for other in range(min(shown.flat.shape[1], MOST_PAIRED)):
-                if other != c:
-                    yield (
-                        f"mean of cell {other} in the group of cell {c}",
-                        partial(group_mean, other, c),
-                    )
-                    yield (
-                        f"cell {other} less its mean in the group of cell {c}",
-                        partial(lambda o, c, s: s.flat[:, o] - group_mean(o, c, s), other, c),
-                    )
+            others = [other for other in range(few) if other != c]
+            yield from each("group's mean", group_mean, [c], others)
+            yield from each("rest", lambda c, o, s: s.flat[:, o] - group_mean(c, o, s), [c], others)
 
 
 def repeats(shown: Shown, c: int) -> bool:
@@ -130,13 +115,9 @@ def frequency(c: int, shown: Shown) -> Array:
     return np.bincount(which)[which].astype(np.float64)
 
 
-def group_mean(other: int, c: int, shown: Shown) -> Array:
-    """Mean cell of other records with an equal cell c, or of all."""
-    y, which = shown.flat[:, other], code(c, shown)
-    counts = np.bincount(which)[which] - 1
-    return np.where(
-        counts > 0, (np.bincount(which, y)[which] - y) / np.maximum(counts, 1), y.mean()
-    )
+def group_mean(c: int, other: int, shown: Shown) -> Array:
+    """Mean of a cell over other records with an equal cell c, or over all."""
+    return mean_of_others(code(c, shown), shown.flat[:, other])
 
 
 SHORT = 128
@@ -154,13 +135,10 @@ class Place(Feature):
         yield "place", lambda s: scores(np.arange(len(s.cells)))
         if shown.keys is not None:
             yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
-        for c in range(min(shown.series.shape[1], MOST_PAIRED)):
-            for which, part in (("", periodic), (" in short stretches", periodic_in_stretches)):
-                yield f"periodic part of series {c}{which}", partial(part, c)
-                yield (
-                    f"series {c} less its periodic part{which}",
-                    partial(lambda part, c, s: s.series[:, c] - part(c, s), part, c),
-                )
+        few = range(min(shown.series.shape[1], MOST_PAIRED))
+        for part in (periodic, periodic_in_stretches):
+            yield from each("periodic part", part, few)
+            yield from each("rest", lambda part, c, s: s.series[:, c] - part(c, s), [part], few)
 
 
 def scores(order: Indices) -> Array:
@@ -207,42 +185,34 @@ class ShownColumns(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
-        for k, (name, values) in enumerate(shown.beside):
-            if k in numbers or (values.dtype.kind in "iu" and many_alike(values)):
-                yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
-        groups = shown.groups
-        for name, codes in groups:
-            most = max(1, MOST_MEANS // len(groups))
-            for c in range(min(shown.flat.shape[1], most)):
-                yield (
-                    f"mean of cell {c} by {name}",
-                    partial(lambda g, c, s: mean(g, s.flat[:, c]), codes, c),
-                )
-            for k in numbers[:most]:
-                yield (
-                    f"mean of column {k} in other records by {name}",
-                    partial(lambda g, k, s: mean_of_others(g, s.beside[k][1]), codes, k),
-                )
-        for a, b in permutations(numbers[:FEW], 2):
-            if a < b:
-                yield (
-                    f"product of columns {a} and {b}",
-                    partial(lambda a, b, s: s.beside[a][1] * s.beside[b][1], a, b),
-                )
-            yield f"ratio of columns {a} and {b}", partial(ratio, a, b)
-        for k in numbers:
-            for step in (-1, 1):
-                yield (
-                    f"column {k}, {-step:+d} rows",
-                    partial(lambda k, step, s: np.roll(s.beside[k][1], step), k, step),
-                )
-        for number, place in enumerate(numbered_rows(shown.beside)):
-            for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
-                yield (
-                    f"cell {c} in shown order {number}",
-                    partial(lambda c, q, s: s.flat[q, c], c, place),
-                )
+        kinds = [v.dtype.kind for _, v in shown.beside]
+        numbers = [k for k, kind in enumerate(kinds) if kind == "f"]
+        codes = [k for k, kind in enumerate(kinds) if kind in "iu"]
+        codes = [k for k in codes if many_alike(shown.beside[k][1])]
+        yield from each("column", lambda k, s: s.beside[k][1], [*numbers, *codes])
+        most = max(1, MOST_MEANS // max(1, len(shown.groups)))
+        groups, few = [group for _, group in shown.groups], range(shown.flat.shape[1])
+        yield from each("mean", lambda g, c, s: mean(g, s.flat[:, c]), groups, few[:most])
+        yield from each(
+            "mean in other records",
+            lambda g, k, s: mean_of_others(g, s.beside[k][1]),
+            groups,
+            numbers[:most],
+        )
+        yield from each(
+            "product",
+            lambda pair, s: s.beside[pair[0]][1] * s.beside[pair[1]][1],
+            combinations(numbers[:FEW], 2),
+        )
+        yield from each("ratio", ratio_beside, permutations(numbers[:FEW], 2))
+        yield from each("near row", lambda k, r, s: np.roll(s.beside[k][1], r), numbers, (-1, 1))
+        yield from each("shown order", at_place, few[:MOST_PAIRED], numbered_rows(shown.beside))
+
+
+def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
+    """Ratio of two shown numbers."""
+    y, z = (shown.beside[k][1].astype(np.float64) for k in pair)
+    return ratio(y, z)
 
 
 def numbered_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
@@ -259,12 +229,6 @@ def numbered_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
         if v.dtype.kind == "f" and len(np.unique(v)) > MOST_NAMES * len(v)
     ]
     return [each for order in orders[:FEW] for each in (order, order.argsort())]
-
-
-def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Ratio of two shown numbers; 0 where the second is 0."""
-    y, z = (shown.beside[k][1].astype(np.float64) for k in (a, b))
-    return np.divide(y, z, out=np.zeros_like(y), where=z != 0)
 
 
 DAMPED = 0.1
