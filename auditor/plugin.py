@@ -40,23 +40,25 @@ from auditor.adversary.attack import (
     RowAttack,
     mask,
 )
-from auditor.adversary.view import (
+from auditor.adversary.knowledge import (
     Estimated,
-    ExactMoments,
     Knowledge,
     KnownAttributes,
-    KnownPairs,
     KnownRecords,
     KnownSample,
     Perfect,
-    Prior,
     PublishedModel,
     PublishedRules,
+    UniformPrior,
+    UnmatchedRecords,
+)
+from auditor.adversary.view import (
+    ExactMoments,
+    KnownPairs,
+    Prior,
     Records,
     SampleCounts,
     SampleMoments,
-    UniformPrior,
-    UnmatchedRecords,
     UnpairedRecords,
     View,
 )

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.view import NOTHING, Given, Informed, Knowledge, View
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import NOTHING, Given, Informed, View
 from auditor.base import AuditorError, NotApplicable, PluginError
 from auditor.base.types import Array, Coalition, Codes
 from auditor.data.table import Table

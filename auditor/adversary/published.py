@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.view import (
+from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
     KnownAttributes,
@@ -52,10 +52,10 @@ from auditor.adversary.view import (
     PublishedModel,
     PublishedRules,
     Rule,
-    SampleMoments,
     Split,
     Tree,
 )
+from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
 from auditor.base.types import Array
 from auditor.data.columns.categorical_table import Attribute
@@ -172,7 +172,7 @@ class RegressionTree(NamedTuple):
 
 
 def stated(
-    node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]
+    node: Split | Leaf, target: int, on: NDArray[np.intp], names: Sequence[str]
 ) -> RegressionTree:
     """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
@@ -181,7 +181,7 @@ def stated(
         if isinstance(node, Leaf):
             leaves.append((low, high, node))
             return
-        j = np.arange(len(names)) == names.index(node.on)
+        j = np.arange(len(names)) == names.index(node.split)
         walk(node.below, low, np.where(j, node.at, high))
         walk(node.above, np.where(j, node.at, low), high)
 
@@ -210,14 +210,16 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
     def node(place: int) -> Split | Leaf:
         if tree.children_left[place] < 0:
             inside = y[number == place]
-            return Leaf(float(inside.mean()), float(inside.var()), inside.size / y.size)
+            share = inside.size / y.size
+            return Leaf(mean=float(inside.mean()), variance=float(inside.var()), share=share)
         below, above = (
             node(children[place]) for children in (tree.children_left, tree.children_right)
         )
         feature = int(tree.feature[place])
-        return Split(str(feature), float(tree.threshold[place] + middle[feature]), below, above)
+        at = float(tree.threshold[place] + middle[feature])
+        return Split(split=str(feature), at=at, below=below, above=above)
 
-    return stated(node(0), target, on, tuple(map(str, range(len(on)))))
+    return stated(node(0), target, on, [*map(str, range(len(on)))])
 
 
 class Leaves(NamedTuple):
@@ -375,7 +377,7 @@ def published_prior(
     ]
     tables += [
         ruled(rule, attributes, own, ("if-then", place))
-        for place, rule in enumerate(knowledge.rules)
+        for place, rule in enumerate(knowledge.if_then)
     ]
     if knowledge.tree is not None:
         tables.append(grown_tree(knowledge.tree, attributes, own, ("tree",)))
@@ -419,7 +421,7 @@ def ruled(
 ) -> PublishedTable:
     """Rule's cells: antecedent with and without consequent, rest."""
     when, then = (
-        _holds(dict(part), attributes, (*path, key))
+        _holds(part, attributes, (*path, key))
         for key, part in (("if", rule.when), ("then", rule.then))
     )
     cells = np.where(when, np.where(then, 0, 1), 2)
@@ -435,14 +437,17 @@ def grown_tree(
     """Cells of a tree grown from the table's shares."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
-    cells_of(tree.on, attributes, (*path, "predictors"))
-    splits, values = {name: cells_of([name], attributes) for name in tree.on}, int(y.max()) + 1
+    cells_of(tree.predictors, attributes, (*path, "predictors"))
+    splits, values = (
+        {name: cells_of([name], attributes) for name in tree.predictors},
+        int(y.max()) + 1,
+    )
     leaf = np.zeros(own.size, dtype=np.intp)
 
     def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
         entropies = {
             name: conditional_entropy(own[inside], splits[name][inside], y[inside])
-            for name in tree.on
+            for name in tree.predictors
             if name in left
         }
         name = min(entropies, key=lambda name: entropies[name], default="")
@@ -457,7 +462,7 @@ def grown_tree(
         for value in np.unique(splits[name][inside]):
             grow(inside[splits[name][inside] == value], left - {name}, depth - 1)
 
-    grow(np.arange(own.size), frozenset(tree.on), tree.depth)
+    grow(np.arange(own.size), frozenset(tree.predictors), tree.depth)
     return measured((leaf - 1) * values + y, own, int(leaf.max()) * values)
 
 
@@ -528,11 +533,10 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
             f"leaves no record to attack: the table has {table.rows:,}, all of them known"
         )
     if isinstance(knowledge, PublishedModel):
-        predictors = "predictors" if knowledge.regression is None else "coefficients"
-        for place, name in enumerate(knowledge.on if knowledge.tree is None else ()):
-            _check_column(
-                name, table, (predictors, place if knowledge.regression is None else name)
-            )
+        for place, name in enumerate(knowledge.predictors or ()):
+            _check_column(name, table, ("predictors", place))
+        for name in knowledge.coefficients or ():
+            _check_column(name, table, ("coefficients", name))
         _check_splits(knowledge.tree, table, ("tree",))
         _check_column(knowledge.target, table, ("target",))
     if isinstance(knowledge, PublishedRules):
@@ -557,6 +561,6 @@ def _check_column(name: str, table: Table, path: tuple[str | int, ...] = ()) -> 
 
 def _check_splits(node: Split | Leaf | None, table: Table, path: tuple[str | int, ...]) -> None:
     if isinstance(node, Split):
-        _check_column(node.on, table, (*path, "split"))
+        _check_column(node.split, table, (*path, "split"))
         _check_splits(node.below, table, (*path, "below"))
         _check_splits(node.above, table, (*path, "above"))

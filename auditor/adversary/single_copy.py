@@ -23,7 +23,8 @@ from typing import Literal
 import numpy as np
 
 from auditor.adversary.attack import Affine, LinearAttack
-from auditor.adversary.view import Perfect, View
+from auditor.adversary.knowledge import Perfect
+from auditor.adversary.view import View
 from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range

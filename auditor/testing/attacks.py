@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from auditor.adversary.attack import Attack
-from auditor.adversary.view import KINDS, Knowledge
+from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import AuditorError, NotApplicable, PluginError
 from auditor.base.types import Array, Coalition
 from auditor.process.environment import one_thread

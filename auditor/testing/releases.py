@@ -6,7 +6,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from auditor.adversary.attack import Attack, RowAttack, checked
-from auditor.adversary.published import check_knowledge
-from auditor.adversary.view import (
+from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
     KnownAttributes,
@@ -27,6 +27,7 @@ from auditor.adversary.view import (
     UniformPrior,
     UnmatchedRecords,
 )
+from auditor.adversary.published import check_knowledge
 from auditor.audit.insider.feature import Known, Shown
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
@@ -301,20 +302,19 @@ EVERYBODY: Coalition = (1, 2, 3)
 def states(rows: int) -> list[Knowledge]:
     """Every state of knowledge that this number of records allows."""
     half, most = rows // 2, max(2, rows - rows // 4)
-    model = PublishedModel(most, target="b", on=("a",), known=True)
+    model = partial(PublishedModel, rows=most, target="b", predictors=["a"])
     always: list[Knowledge] = [
         Perfect(),
         UniformPrior(),
-        KnownAttributes(("a",)),
-        KnownAttributes(("a", "b")),
-        model,
-        replace(model, known=False, depth=1),
-        replace(model, depth=1),
-        Estimated(most),
+        KnownAttributes(attributes=["a"]),
+        KnownAttributes(attributes=["a", "b"]),
+        model(known=True),
+        model(depth=1),
+        model(known=True, depth=1),
+        Estimated(rows=most),
     ]
-    if not half:
-        return always
-    return [*always, KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
+    counted = (KnownRecords, UnmatchedRecords, KnownSample) if half else ()
+    return [*always, *(cls(count=half) for cls in counted)]
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,7 @@ class Categories(Case):
         """States of knowledge on categories."""
         rows = len(self.original)
         return [
-            PublishedRules(((str(self.original.name),),)),
+            PublishedRules(margins=[[str(self.original.name)]]),
             *(
                 state
                 for state in states(rows)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.view import Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import FEW, joint_codes, mean
 from auditor.audit.insider.features.cells import wave
