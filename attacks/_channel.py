@@ -14,13 +14,12 @@ bin is the nearest to the peak, which under Laplace noise is a copy.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from auditor.numerics.linear_algebra import is_diagonal
-from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, View
+from auditor.plugin import Array, Arrays, KroneckerNoise, NoiseDensity, NotApplicable, View
 
 LEAST = -1e100
 """Log-likelihood of an impossible value, for instance off the stated lattice."""
@@ -301,6 +300,6 @@ def channels(view: View) -> list[Channel]:
     ]
 
 
-def by_attribute(copies: Sequence[Array]) -> list[Array]:
+def by_attribute(copies: Arrays) -> list[Array]:
     """Regroup k copies of shape (b, N) into N arrays of shape (b, k)."""
     return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]

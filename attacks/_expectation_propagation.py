@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.truncated_normal import cut_normal
-from auditor.plugin import Array
+from auditor.plugin import Array, Arrays
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
@@ -164,7 +164,7 @@ class RowsInAnyNoise(NoisyRows):
 
     @classmethod
     def of(
-        cls, found: Sequence[Channel], copies: Sequence[Array], origin: Array, unit: Array
+        cls, found: Sequence[Channel], copies: Arrays, origin: Array, unit: Array
     ) -> RowsInAnyNoise:
         """Return rows ``(x − origin)/unit`` observed through N channels.
 

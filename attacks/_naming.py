@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy
+from auditor.plugin import Array, Indices, scipy
 
 from ._fastica import Unmixing
 
@@ -129,7 +129,7 @@ def standard(values: Array, centred: bool) -> Array:
     return np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T
 
 
-def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
+def match(targets: Array, components: Array) -> tuple[Indices, Array]:
     """Match components to targets by least total Wasserstein distance.
 
     Quantiles at variance 1, shapes (N, q), give each target's component and sign, (N,).

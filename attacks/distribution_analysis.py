@@ -13,14 +13,24 @@ spikes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from auditor.adversary.single_copy import Histogram, Method
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import (
+    Array,
+    Arrays,
+    CopyBlocks,
+    Cost,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+)
 
 from ._channel import Channel, channels
 from ._posterior import (
@@ -61,7 +71,7 @@ class DistributionAnalysis(RowAttack):
             description="[low, high] of every attribute, in data units; by default estimated",
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         return Localised(
             found, reconstructed_priors(found, view, blocks, p.method, p.bins, p.domain)
@@ -76,10 +86,10 @@ class Localised(Reconstruction):
         self._medians = estimated_by_attribute(median, found, priors)
         self._ends: dict[float, ByAttribute] = {}
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._medians.rows(copies)
 
-    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
+    def intervals(self, copies: Arrays, confidence: float) -> tuple[Array, Array]:
         if confidence not in self._ends:
             each = zip(self._found, self._priors, strict=True)
             self._ends[confidence] = ByAttribute([_ends(*one, confidence) for one in each])

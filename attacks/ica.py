@@ -30,7 +30,7 @@ records. Independence is *not checked*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -40,6 +40,8 @@ from pydantic import Field
 
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     KnownRecords,
     KnownSample,
@@ -91,7 +93,7 @@ class IndependentComponents(RowAttack):
             description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)",
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         rows: Generator = partial(stream, view.seed, self.name, "rows")
         y = some_rows(blocks, rows())
         if y.shape[1] < view.width:
@@ -135,7 +137,7 @@ class Unmixed(Reconstruction):
     ) -> None:
         self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:

@@ -27,7 +27,6 @@ Fails on random projections, whose covariance averages to ``σ² tr K · I`` (li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import product
 from typing import Annotated, NamedTuple
 
@@ -36,6 +35,7 @@ from pydantic import Field
 
 from auditor.plugin import (
     Array,
+    CopyBlocks,
     Cost,
     Indices,
     KnownSample,
@@ -87,7 +87,7 @@ class KnownSampleAttack(RowAttack):
             1000, description="rows of sample and copy that the statistic compares"
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         S = view.need(UnpairedRecords).original
         if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")

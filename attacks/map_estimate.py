@@ -16,7 +16,6 @@ attributes one at a time, as the Gaussian prior does under other noise. ``histog
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -26,6 +25,7 @@ from auditor.adversary.single_copy import Method
 from auditor.numerics.blocks import evenly
 from auditor.plugin import (
     Array,
+    CopyBlocks,
     Cost,
     ExactMoments,
     NotApplicable,
@@ -91,7 +91,7 @@ class MaximumAPosteriori(RowAttack):
             None, description="bins of a reconstructed prior; by default 100 to 400"
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])

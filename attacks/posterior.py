@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.plugin import (
@@ -33,6 +32,7 @@ from auditor.plugin import (
     CategoricalView,
     Codes,
     Estimated,
+    Flags,
     Inference,
     KnownPairs,
     KnownRecords,
@@ -93,7 +93,7 @@ class Posterior(CategoricalAttack):
             view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect)
         )
 
-    def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
+    def predicates(self, labels: Sequence[Any]) -> Mapping[str, Flags]:
         return {
             name: mask(labels, values, name) for name, values in self.parameters.predicates.items()
         }

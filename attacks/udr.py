@@ -23,7 +23,6 @@ prior loses accuracy with few records or strong noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ from auditor.plugin import (
     Affine,
     Array,
     Attack,
+    CopyBlocks,
     Cost,
     Estimated,
     LinearAttack,
@@ -103,7 +103,7 @@ class ReconstructedPrior(RowAttack):
     combines = True
     cost = Cost(4e-3, 1.6e-6)
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         priors = reconstructed_priors(found, view, blocks, p.method, p.bins)
         return estimated_by_attribute(histogram_mean, found, priors)

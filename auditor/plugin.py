@@ -64,7 +64,16 @@ from auditor.adversary.view import (
 )
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.base import AuditorError, DataError, NotApplicable, PluginError, scipy
-from auditor.base.types import Array, ClassRecords, Coalition, Codes, Indices
+from auditor.base.types import (
+    Array,
+    Arrays,
+    ClassRecords,
+    Coalition,
+    Codes,
+    CopyBlocks,
+    Flags,
+    Indices,
+)
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.expectations.base import Expectation, Filter, Judgement
@@ -86,6 +95,7 @@ __all__ = [
     "Affine",
     "AffineStack",
     "Array",
+    "Arrays",
     "Attack",
     "AuditorError",
     "Case",
@@ -96,6 +106,7 @@ __all__ = [
     "Codes",
     "Column",
     "Copies",
+    "CopyBlocks",
     "Cost",
     "DataError",
     "DenseNoise",
@@ -105,6 +116,7 @@ __all__ = [
     "Expectation",
     "Feature",
     "Filter",
+    "Flags",
     "Indices",
     "Inference",
     "Inferred",

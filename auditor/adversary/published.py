@@ -41,7 +41,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import (
     Estimated,
@@ -57,7 +56,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags, Indices
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
 from auditor.numerics.linear_algebra import regression, symmetric_root
@@ -75,13 +74,13 @@ class LinearModel:
     """
 
     target: int
-    on: NDArray[np.intp]
+    on: Indices
     coefficients: Array
     intercept: float
     variance: float
 
 
-def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.intp]) -> LinearModel:
+def least_squares(mean: Array, covariance: Array, target: int, on: Indices) -> LinearModel:
     """Regression of an attribute on others, from their moments."""
     b = regression(covariance[[target]][:, on], covariance[np.ix_(on, on)])[0]
     s2 = max(0.0, float(covariance[target, target] - b @ covariance[on, target]))
@@ -158,22 +157,20 @@ class RegressionTree(NamedTuple):
     """
 
     target: int
-    on: NDArray[np.intp]
+    on: Indices
     low: Array
     high: Array
     mean: Array
     variance: Array
     share: Array
 
-    def leaf_of(self, x: Array) -> NDArray[np.intp]:
+    def leaf_of(self, x: Array) -> Indices:
         """Each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
         return there.argmax(axis=0)
 
 
-def stated(
-    node: Split | Leaf, target: int, on: NDArray[np.intp], names: Sequence[str]
-) -> RegressionTree:
+def stated(node: Split | Leaf, target: int, on: Indices, names: Sequence[str]) -> RegressionTree:
     """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
@@ -194,7 +191,7 @@ def stated(
     )
 
 
-def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
+def grown(x: Array, y: Array, depth: int, target: int, on: Indices) -> RegressionTree:
     """Tree that an owner would publish, by CART (breiman1984).
 
     Predictors (n, m), target (n,); at most ``depth`` splits above a leaf.
@@ -359,7 +356,7 @@ LEAST_GAIN = 1e-12
 class PublishedTable(NamedTuple):
     """Cell of each domain value, shape (s,), and published shares of the cells."""
 
-    cells: NDArray[np.intp]
+    cells: Indices
     shares: Array
 
 
@@ -387,7 +384,7 @@ def published_prior(
     return maximum_entropy(tables, own.size)
 
 
-def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTable:
+def measured(cells: Indices, own: Array, count: int = 0) -> PublishedTable:
     """Cells with the table's own shares, (s,); at least ``count`` cells."""
     return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
 
@@ -444,7 +441,7 @@ def grown_tree(
     )
     leaf = np.zeros(own.size, dtype=np.intp)
 
-    def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
+    def grow(inside: Indices, left: frozenset[str], depth: int) -> None:
         entropies = {
             name: conditional_entropy(own[inside], splits[name][inside], y[inside])
             for name in tree.predictors
@@ -466,7 +463,7 @@ def grown_tree(
     return measured((leaf - 1) * values + y, own, int(leaf.max()) * values)
 
 
-def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
+def conditional_entropy(share: Array, x: Indices, y: Indices) -> float:
     """``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
@@ -478,7 +475,7 @@ def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) 
 
 def cells_of(
     names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
-) -> NDArray[np.intp]:
+) -> Indices:
     """Each domain value's combination of some attributes, shape (s,).
 
     ``DataError`` if an attribute does not exist.
@@ -503,8 +500,8 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
 
 def _holds(
     values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> NDArray[np.bool_]:
-    holds: NDArray[np.bool_] = np.ones(
+) -> Flags:
+    holds: Flags = np.ones(
         int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
     )
     for name, value in values.items():

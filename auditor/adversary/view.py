@@ -21,11 +21,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Indices
 from auditor.numerics.blocks import seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
@@ -300,7 +299,7 @@ class View(Informed):
         return self.held.covariance(max(1, self.held.count - 1))
 
     @property
-    def known_columns(self) -> NDArray[np.intp]:
+    def known_columns(self) -> Indices:
         """Indices of attributes with known true values."""
         return np.flatnonzero(np.isin(self.attributes, self.knowledge.in_clear))
 

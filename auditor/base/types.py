@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,12 @@ ClassRecords = NDArray[Any]
 (``auditor.schemes.generalisation.classes``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
+Levels = Sequence[float]
+"""Levels of copies, in order of release."""
+Arrays = Sequence[Array]
+"""Arrays by copy."""
+CopyBlocks = Iterable[list[Array]]
+"""Blocks of rows, each with one array a copy; restartable."""
 Block = tuple[int, Array, list[Array]]
 """Block number, original rows, rows of all copies."""
 Blocks = Callable[[], Iterable[Block]]

@@ -20,9 +20,8 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import neighbours
 
@@ -66,7 +65,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     return w, v
 
 
-def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     """Weights of the least noisy copies, and whether they are optimal.
 
     They are if ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012, Theorem 4). A decomposition would show
@@ -219,7 +218,7 @@ class Levels:
             np.put_along_axis(w[here], index, some, axis=1)
         return w, v
 
-    def _runs(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    def _runs(self) -> Iterator[tuple[slice, Indices]]:
         start = 0
         for _, run in groupby(self.coalitions, len):
             index = np.array(list(run), dtype=np.intp)

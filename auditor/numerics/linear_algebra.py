@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags, Indices
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
@@ -57,7 +56,7 @@ def is_diagonal(K: Array) -> bool:
     return not (K - np.diag(np.diag(K))).any()
 
 
-def widely_scaled(K: Array) -> NDArray[np.bool_]:
+def widely_scaled(K: Array) -> Flags:
     """Whether eigenvalues would lose small attributes to rounding."""
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
     return root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(
@@ -121,7 +120,7 @@ class Pencil:
     basis: Array = field(repr=False)
     inverse: Array = field(repr=False)
     share: Array = field(repr=False)
-    proportional: NDArray[np.bool_]
+    proportional: Flags
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
@@ -197,7 +196,7 @@ def regression(K_xy: Array, K_y: Array) -> Array:
     return ranked_regression(K_xy, K_y)[0]
 
 
-def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
+def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, Indices]:
     """``W`` as ``regression``, and the rank of ``K_y``.
 
     Shapes (..., N, d) and (...).
@@ -210,7 +209,7 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
     return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
 
 
-def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
+def of_differences(K: Array, index: Indices, less: Indices) -> Array:
     """Covariances of ``v_index − v_less``, shape (B, k, k)."""
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
@@ -240,7 +239,7 @@ def noise_edge(rows: int, attributes: int, variance: float) -> float:
 
 
 def projection_error_range(
-    data: NDArray[np.float64], noise: NDArray[np.float64], added: NDArray[np.float64], kept: int
+    data: Array, noise: Array, added: Array, kept: int
 ) -> tuple[float, float]:
     """Bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
 

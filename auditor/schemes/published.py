@@ -20,11 +20,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, PluginError, counted, quoted, scipy
-from auditor.base.types import Array, Codes, Indices
+from auditor.base.types import Array, Arrays, Codes, Flags, Indices, Levels
 from auditor.data.alignment import common_part, misaligned, remembered
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.copies import (
@@ -92,10 +91,10 @@ class FileScheme(Scheme):
             description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
         )
 
-    def count(self, levels: Sequence[float]) -> int:
+    def count(self, levels: Levels) -> int:
         return len(self.parameters.copies)
 
-    def check_count(self, levels: Sequence[float]) -> None:
+    def check_count(self, levels: Levels) -> None:
         """Refuse levels that are neither absent nor one per copy."""
         if levels and len(levels) != len(self.parameters.copies):
             raise AuditorError(
@@ -187,7 +186,7 @@ class Published(FileScheme):
                 _check_law(law)
             return law
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         stated = self._stated()
         if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
@@ -244,14 +243,14 @@ class Published(FileScheme):
             lambda: common_part(table, list(copies)),
         )
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         cut = None if self.table is None else self.table.cut
         if cut is None:
             return self._law(levels, table.scale)
         law = self._law(levels, table_moments(cut.whole).scale)
         return None if law is None else law.of_attributes(cut.columns)
 
-    def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
+    def redrawn(self, levels: Levels, table: TableMoments) -> Scheme | None:
         law = self.law(levels, table)
         if law is None or not law.tells_spread:
             return None
@@ -260,7 +259,7 @@ class Published(FileScheme):
         whole = self.table is None or self.table.cut is None
         return self._stated() if whole else None
 
-    def _law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+    def _law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         stated = self.parameters.law
         if stated is None:
             return None
@@ -290,9 +289,7 @@ class Published(FileScheme):
         except ValueError as error:
             raise AuditorError(f"law.covariance {error}") from None
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         records = self.audited_table
         made = [records.cut_out(copy.values) for copy in self.read(records.whole)]
         return MadeCopies(made[existing:], row_blocks(*made[0].shape))
@@ -309,15 +306,13 @@ class LawfulCopies(Scheme):
         super().__init__(stated.parameters)
         self._law = law
 
-    def count(self, levels: Sequence[float]) -> int:
+    def count(self, levels: Levels) -> int:
         return self._law.copies
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
+    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw:
         return self._law
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         return LawSampler(self._law, key)
 
 
@@ -327,7 +322,7 @@ class LawSampler(NamedTuple):
     law: NoiseLaw
     key: Key
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         rng = stream(self.key.seed, "stated law", self.key.replicate, index)
         noise = self.law.coloured(rng.standard_normal((len(x), self.law.copies * self.law.width)))
         for copy, each in zip(out, np.hsplit(noise, self.law.copies), strict=True):
@@ -441,7 +436,7 @@ class PublishedCategories(FileScheme, UniformScheme):
                 parsed(law.get("replacement", "uniform"))
             return law
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         if self.parameters.law is not None and not levels:
             raise AuditorError(
                 "a law by scheme needs the copies' levels, their retention probabilities"
@@ -498,7 +493,7 @@ class PublishedCategories(FileScheme, UniformScheme):
             table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
         )
 
-    def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
+    def channel(self, levels: Levels, size: int) -> UniformLaw:
         stated = self.parameters.law
         return (
             self.estimated()
@@ -542,7 +537,7 @@ class FileCopies(Copies):
         return self._held[number - 1]
 
 
-def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
+def _tells(name: str, data: CategoricalTable, held: Flags) -> str:
     """Describe disclosure by missing records or answers; "" if none.
 
     By the commonest answer (χ² of two shares).

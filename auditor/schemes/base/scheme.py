@@ -13,7 +13,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.base.types import Array, Block, Coalition
+from auditor.base.types import Array, Arrays, Block, Coalition, Levels
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import Seed
@@ -132,7 +132,7 @@ class Key:
 class RowsOf(Sequence[Array]):
     """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
-    def __init__(self, copies: Sequence[Array], start: int, stop: int) -> None:
+    def __init__(self, copies: Arrays, start: int, stop: int) -> None:
         self._copies = copies
         self._rows = slice(start, stop)
 
@@ -146,7 +146,7 @@ class RowsOf(Sequence[Array]):
 class Sampler(Protocol):
     """Draws the copies of one release block by block, in any order of blocks."""
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         """Write the copies of one block of rows.
 
         Parameters
@@ -160,10 +160,10 @@ class Sampler(Protocol):
 class MadeCopies(NamedTuple):
     """Sampler that returns rows of copies in memory."""
 
-    copies: Sequence[Array]
+    copies: Arrays
     bounds: Sequence[tuple[int, int]]
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         for number, copy in enumerate(self.copies, start=existing):
             out[number][...] = copy[slice(*self.bounds[index])]
 
@@ -223,7 +223,7 @@ class Scheme(Plugin):
             raise AuditorError(f"{self.name} needs the table as a whole")
         return self.table
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         """Refuse levels the scheme cannot use (``AuditorError``)."""
         check_each(
             levels,
@@ -257,7 +257,7 @@ class Scheme(Plugin):
         """Names of these columns, with the number of the copy."""
         return []
 
-    def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
+    def redrawn(self, levels: Levels, table: TableMoments) -> Scheme | None:
         """Scheme that draws such copies again, or None."""
         return self if self.makes_copies else None
 
@@ -270,7 +270,7 @@ class Scheme(Plugin):
         """Levels of a release that states none."""
         return ()
 
-    def count(self, levels: Sequence[float]) -> int:
+    def count(self, levels: Levels) -> int:
         """Number of copies."""
         return len(levels)
 
@@ -296,21 +296,19 @@ class Scheme(Plugin):
         return columns
 
     @abstractmethod
-    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         """Exact noise law of copies at these levels, or None."""
 
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         """Core-seconds per release besides a draw per value."""
         return 0.0
 
-    def transformed(
-        self, levels: Sequence[float], table: TableMoments, key: Key
-    ) -> Transformed | None:
+    def transformed(self, levels: Levels, table: TableMoments, key: Key) -> Transformed | None:
         """Square matrices applied to original plus noise, or None."""
         return None
 
     def drawn_apart(
-        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+        self, levels: Levels, x: Array, copies: Arrays
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
         """Draws apart from values, where the law is unstated, or None.
 
@@ -318,7 +316,7 @@ class Scheme(Plugin):
         """
         return None
 
-    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+    def facts(self, levels: Levels, table: TableMoments) -> dict[str, float]:
         """Figures of the release for the results, metric → value."""
         return {}
 
@@ -341,9 +339,7 @@ class Scheme(Plugin):
         return {}
 
     @abstractmethod
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
 
 
@@ -414,14 +410,14 @@ class Case(Scheme):
     """Expectations; a leak counts as found if one fails."""
 
 
-def check_each(levels: Sequence[float], fits: Callable[[float], bool], what: str) -> None:
+def check_each(levels: Levels, fits: Callable[[float], bool], what: str) -> None:
     """Refuse a level outside the scheme's range (``AuditorError``)."""
     for number, level in enumerate(levels, start=1):
         if not fits(level):
             raise AuditorError(f"level {number} must be {what}; got {level!r}")
 
 
-def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
+def check_sizes(levels: Levels, what: str, least: int = 2) -> None:
     """Refuse a level that is not a whole number of at least ``least``."""
     wanted = f"{what}, an integer of at least {least}"
     check_each(
@@ -431,7 +427,7 @@ def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
     )
 
 
-def check_shares(levels: Sequence[float], what: str, zero: bool = False, one: bool = False) -> None:
+def check_shares(levels: Levels, what: str, zero: bool = False, one: bool = False) -> None:
     """Refuse a level outside (0, 1); ``zero`` and ``one`` include the ends."""
     between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
     check_each(

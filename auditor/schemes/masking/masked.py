@@ -18,15 +18,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.base import AuditorError, counted, did_you_mean
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Arrays, Flags, Indices, Levels
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
@@ -53,15 +51,15 @@ class MaskedScheme(Scheme):
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """One copy of a table, shape (n, N), rows in place."""
 
-    def least_rows(self, levels: Sequence[float]) -> int:
+    def least_rows(self, levels: Levels) -> int:
         """Fewest records needed at these levels."""
         return 1
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+    def law(self, levels: Levels, table: TableMoments) -> None:
         """None: the perturbation depends on the values."""
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
         whole = self.whole_table
         self._check_rows(whole, levels[existing:])
@@ -75,12 +73,12 @@ class MaskedScheme(Scheme):
         ]
         return MadeCopies(made, row_blocks(whole.rows, whole.width))
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         super().check_levels(levels)
         if self.table is not None:
             self._check_rows(self.table, levels)
 
-    def _check_rows(self, table: Table, levels: Sequence[float]) -> None:
+    def _check_rows(self, table: Table, levels: Levels) -> None:
         least = self.least_rows(levels) if levels else 1
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
@@ -172,7 +170,7 @@ class TopCoding(MaskedScheme):
             "quantile", description="the quantile, or the mean of what is coded: totals stay"
         )
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         check_shares(levels, "the share of records coded at an end")
         if self.parameters.ends == "both":
             check_shares(
@@ -192,7 +190,7 @@ class TopCoding(MaskedScheme):
         return Y
 
 
-def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
+def code_of(X: Array, beyond: Flags, quantile: Array, mean: bool) -> Array:
     """Quantile, or mean beyond it, (N,)."""
     count = beyond.sum(axis=0)
     return np.where(
@@ -215,7 +213,7 @@ class Sampling(MaskedScheme):
     level_of_original = 1.0
     trial_levels = (0.3, 0.8, 0.5)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         check_shares(levels, "the share of records released", one=True)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -239,7 +237,7 @@ class Resampling(MaskedScheme):
     assumes = "There are few records, so a sample's quantiles differ from the original's."
     trial_levels = (1.0, 5.0, 3.0)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         check_sizes(levels, "the number of samples", least=1)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -273,7 +271,7 @@ class DataSwapping(MaskedScheme):
             description="column whose value both records of a pair have; it is not swapped itself",
         )
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         check_shares(levels, "the share of values exchanged", zero=True, one=True)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
@@ -337,10 +335,10 @@ class RankSwapping(MaskedScheme):
     level_of_original = 0.0
     trial_levels = (0.05, 0.2, 0.1)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
 
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -394,14 +392,14 @@ class MultiplicativeNoise(Scheme):
             description="whether normal noise is added to the logarithms; unbiased on the original scale",
         )
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+    def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         w = np.asarray(levels, dtype=np.float64)
         w = np.expm1(w) if self.parameters.logs else w
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(w), np.diag(squares), distribution="unstated")
 
     def drawn_apart(
-        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+        self, levels: Levels, x: Array, copies: Arrays
     ) -> tuple[Array, list[Array], KroneckerNoise]:
         """Rows in column units, sum with ``√v g``, law.
 
@@ -424,7 +422,7 @@ class MultiplicativeNoise(Scheme):
         )
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> FactorSampler:
         return FactorSampler(levels, key, self.parameters.logs)
 
@@ -432,12 +430,12 @@ class MultiplicativeNoise(Scheme):
 class FactorSampler(NamedTuple):
     """Multiplies rows by factors."""
 
-    levels: Sequence[float]
+    levels: Levels
     key: Key
     logs: bool
     in_order: bool = True
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         for copy, level in enumerate(self.levels[existing:], start=existing + 1):
             y, rng = out[copy - 1], noise_stream(self.key, index, copy, level)
             np.multiply(x, factors(level, x.shape, rng, self.logs), out=y)

@@ -15,7 +15,6 @@ matrix is public.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Self
@@ -24,7 +23,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, counted, quoted
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.numerics.random_streams import Rng
@@ -129,7 +128,7 @@ class Pram(UniformScheme):
             )
         return level * np.eye(size) + (1.0 - level) * self._P
 
-    def channel(self, levels: Sequence[float], size: int) -> MatrixLaw:
+    def channel(self, levels: Levels, size: int) -> MatrixLaw:
         return MatrixLaw(
             tuple(levels),
             size,

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Codes, Flags
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels
 
 EXACTLY = 1e-12
 RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
@@ -219,7 +219,7 @@ def _inverse(chance: float) -> float:
     return 1.0 / chance if chance else math.inf
 
 
-def independent(transitions: Sequence[Array], size: int) -> Array:
+def independent(transitions: Arrays, size: int) -> Array:
     """``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
     joint = np.ones(size)
     for T in transitions:
@@ -227,7 +227,7 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
     return joint
 
 
-def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
+def history_size(levels: Levels, prior: Array, pi: Array | None = None) -> float:
     """Expected size of a compressed history, ``1 + disp``.
 
     ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
