@@ -92,4 +92,4 @@ def match(y: Array, x: Array, o: float = 1.0) -> Match:
     """
     shown, counts = np.unique(o * y, return_counts=True)
     place = (np.cumsum(counts) - 0.5 * counts) / len(y)
-    return Match(shown, np.asarray(np.quantile(x, place, method="hazen")), o)
+    return Match(shown, np.quantile(x, place, method="hazen"), o)

@@ -110,9 +110,7 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
     ``fixed``: F, (N, N), and m, (N,), depend on the law alone.
     """
     m = mean - view.centre
-    return Affine(
-        (F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed
-    )
+    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), m - F @ m, fixed)
 
 
 Method = Literal["em", "iteration"]

@@ -206,7 +206,7 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, Indices]:
     keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
-    return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
+    return in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :], keep.sum(axis=-1)
 
 
 def of_differences(K: Array, index: Indices, less: Indices) -> Array:
@@ -350,7 +350,7 @@ class Autoregression:
         rows, _ = scipy.signal.lfilter(
             [np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left
         )
-        return np.asarray(rows)
+        return rows
 
     def lead(self, rows: Array, end: Array) -> None:
         """Condition rows on the p rows ``end`` that follow, in place.
@@ -376,7 +376,7 @@ class Autoregression:
         )
         first = rows[: self.order]
         found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
-        return np.asarray(found)
+        return found
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:

@@ -157,7 +157,7 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
 def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Flags | None:
     """Columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
-    return None if units is None else np.asarray(units % 1 == 0)
+    return None if units is None else units % 1 == 0
 
 
 def noise_deviations(

@@ -382,11 +382,7 @@ class Guarantees:
             if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE
             else None
         )
-        return (
-            self.spans
-            if units is None
-            else np.asarray(np.floor(self.spans / units + WHOLE) * units)
-        )
+        return self.spans if units is None else np.floor(self.spans / units + WHOLE) * units
 
     def counted(self, copies: Sequence[int]) -> list[float]:
         """Levels that count: one process's least, else all."""

@@ -488,9 +488,7 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
 def _marginals(table: CategoricalTable) -> list[Array]:
     whole = table.prior.reshape([attribute.size for attribute in table.attributes])
     axes = range(whole.ndim)
-    return [
-        np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes
-    ]
+    return [whole.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
