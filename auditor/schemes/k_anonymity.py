@@ -32,7 +32,7 @@ from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices, L
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
+from auditor.schemes.base.scheme import Key, LevelRange, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import (
     Ground,
     Partition,
@@ -59,6 +59,7 @@ class AnonymousScheme(Scheme):
     nested: ClassVar[bool] = False
     """Whether it claims that one copy of every coalition is sufficient."""
     trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
+    level_range = LevelRange("k, an integer of at least 1", low=1, whole=True)
     trial_levels = (3.0, 5.0, 4.0)
 
     class Parameters(PluginParameters):
@@ -146,7 +147,7 @@ class AnonymousScheme(Scheme):
             )
 
     def check_levels(self, levels: Levels) -> None:
-        check_sizes(levels, "k", least=1)
+        super().check_levels(levels)
         if self.table is not None:
             self._check(self.table)
             for k in levels:

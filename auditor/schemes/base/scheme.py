@@ -168,6 +168,22 @@ class MadeCopies(NamedTuple):
             out[number][...] = copy[slice(*self.bounds[index])]
 
 
+class LevelRange(NamedTuple):
+    """Levels that a scheme can use: finite, from ``low`` to ``high``."""
+
+    what: str
+    low: float = 0.0
+    high: float = np.inf
+    excluded: tuple[float, ...] = ()
+    whole: bool = False
+
+    def holds(self, level: float) -> bool:
+        """Whether a level lies in the range."""
+        inside = bool(np.isfinite(level)) and self.low <= level <= self.high
+        whole = not self.whole or float(level).is_integer()
+        return inside and whole and level not in self.excluded
+
+
 class Scheme(Plugin):
     """A way of drawing copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
 
@@ -201,6 +217,7 @@ class Scheme(Plugin):
     """
     has_matrices: ClassVar[bool] = False
     """Whether it multiplies records by secret matrices."""
+    level_range: ClassVar[LevelRange] = LevelRange("a finite noise multiple σ² ≥ 0")
     level_of_original: ClassVar[float | None] = None
     """Level at which a copy is the original. Copies of two runs then average out.
     """
@@ -225,11 +242,9 @@ class Scheme(Plugin):
 
     def check_levels(self, levels: Levels) -> None:
         """Refuse levels the scheme cannot use (``AuditorError``)."""
-        check_each(
-            levels,
-            lambda level: bool(np.isfinite(level)) and level >= 0,
-            "a finite noise multiple σ² ≥ 0",
-        )
+        for number, level in enumerate(levels, start=1):
+            if not self.level_range.holds(level):
+                raise AuditorError(f"level {number} must be {self.level_range.what}; got {level!r}")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; accepts any by default.
@@ -408,33 +423,6 @@ class Case(Scheme):
     """Table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
     """Expectations; a leak counts as found if one fails."""
-
-
-def check_each(levels: Levels, fits: Callable[[float], bool], what: str) -> None:
-    """Refuse a level outside the scheme's range (``AuditorError``)."""
-    for number, level in enumerate(levels, start=1):
-        if not fits(level):
-            raise AuditorError(f"level {number} must be {what}; got {level!r}")
-
-
-def check_sizes(levels: Levels, what: str, least: int = 2) -> None:
-    """Refuse a level that is not a whole number of at least ``least``."""
-    wanted = f"{what}, an integer of at least {least}"
-    check_each(
-        levels,
-        lambda level: np.isfinite(level) and level >= least and float(level).is_integer(),
-        wanted,
-    )
-
-
-def check_shares(levels: Levels, what: str, zero: bool = False, one: bool = False) -> None:
-    """Refuse a level outside (0, 1); ``zero`` and ``one`` include the ends."""
-    between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
-    check_each(
-        levels,
-        lambda level: 0 < level < 1 or (zero and level == 0) or (one and level == 1),
-        f"{what}, {between}",
-    )
 
 
 MOST_LAGS = 12

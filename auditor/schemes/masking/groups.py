@@ -14,7 +14,7 @@ from pydantic import Field
 from auditor.base.types import Array, Indices, Levels
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.scheme import check_sizes
+from auditor.schemes.base.scheme import LevelRange
 from auditor.schemes.masking.masked import MaskedScheme
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
@@ -25,11 +25,10 @@ NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
 class GroupScheme(MaskedScheme):
     """Base of schemes whose level is k, the least size of a group."""
 
+    level_range = LevelRange(
+        "k, the least size of a group, an integer of at least 2", low=2, whole=True
+    )
     trial_levels = (3.0, 10.0, 5.0)
-
-    def check_levels(self, levels: Levels) -> None:
-        check_sizes(levels, "k, the least size of a group")
-        super().check_levels(levels)
 
     def least_rows(self, levels: Levels) -> int:
         return int(max(levels))

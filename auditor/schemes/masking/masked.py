@@ -31,14 +31,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import (
-    Key,
-    MadeCopies,
-    Scheme,
-    TableMoments,
-    check_shares,
-    check_sizes,
-)
+from auditor.schemes.base.scheme import Key, LevelRange, MadeCopies, Scheme, TableMoments
 
 
 class MaskedScheme(Scheme):
@@ -142,6 +135,9 @@ def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Arr
     return np.where(base > 0, origin + step * multiple, X)
 
 
+CODED = "the share of records coded at an end"
+
+
 @register
 class TopCoding(MaskedScheme):
     """Values beyond a quantile replaced by one code (level = share coded).
@@ -170,14 +166,11 @@ class TopCoding(MaskedScheme):
             "quantile", description="the quantile, or the mean of what is coded: totals stay"
         )
 
-    def check_levels(self, levels: Levels) -> None:
-        check_shares(levels, "the share of records coded at an end")
+    @property
+    def level_range(self) -> LevelRange:  # type: ignore[override]
         if self.parameters.ends == "both":
-            check_shares(
-                [2 * level for level in levels],
-                "twice the share of records coded at each of both ends",
-                one=True,
-            )
+            return LevelRange(f"{CODED} at each of both, above 0 and at most 0.5", 0.0, 0.5, (0.0,))
+        return LevelRange(f"{CODED}, above 0 and below 1", 0.0, 1.0, (0.0, 1.0))
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
@@ -211,10 +204,10 @@ class Sampling(MaskedScheme):
     reference = "skinner1994; hundepool2012, chapter 3"
     assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
     level_of_original = 1.0
+    level_range = LevelRange(
+        "the share of records released, above 0 and at most 1", high=1.0, excluded=(0.0,)
+    )
     trial_levels = (0.3, 0.8, 0.5)
-
-    def check_levels(self, levels: Levels) -> None:
-        check_shares(levels, "the share of records released", one=True)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
@@ -235,10 +228,8 @@ class Resampling(MaskedScheme):
     claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
     reference = "heer1993; hundepool2012, chapter 3"
     assumes = "There are few records, so a sample's quantiles differ from the original's."
+    level_range = LevelRange("the number of samples, an integer of at least 1", low=1, whole=True)
     trial_levels = (1.0, 5.0, 3.0)
-
-    def check_levels(self, levels: Levels) -> None:
-        check_sizes(levels, "the number of samples", least=1)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         Y = np.empty_like(X)
@@ -261,6 +252,7 @@ class DataSwapping(MaskedScheme):
     reference = "dalenius1982; hundepool2012, chapter 3"
     assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
     level_of_original = 0.0
+    level_range = LevelRange("the share of values exchanged, at least 0 and at most 1", high=1.0)
     trial_levels = (0.2, 0.6, 0.4)
 
     class Parameters(PluginParameters):
@@ -270,9 +262,6 @@ class DataSwapping(MaskedScheme):
             None,
             description="column whose value both records of a pair have; it is not swapped itself",
         )
-
-    def check_levels(self, levels: Levels) -> None:
-        check_shares(levels, "the share of values exchanged", zero=True, one=True)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
@@ -333,10 +322,10 @@ class RankSwapping(MaskedScheme):
     reference = "moore1996; hundepool2012, chapter 3"
     assumes = "Values of similar rank differ in size, and recipients never pool their copies."
     level_of_original = 0.0
+    level_range = LevelRange(
+        "p, the share of all ranks that a value may move, at least 0 and at most 1", high=1.0
+    )
     trial_levels = (0.05, 0.2, 0.1)
-
-    def check_levels(self, levels: Levels) -> None:
-        check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
 
     def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)

@@ -50,7 +50,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
+from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.law import UniformLaw, step
 
 __all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"]
@@ -309,13 +309,11 @@ class UniformScheme(Scheme):
 
     family = "uniform"
     engine = "categorical"
+    level_range = LevelRange("a retention probability from 0 to 1", high=1.0)
     level_of_original = 1.0
     multilevel: ClassVar[bool]
     by_retention: ClassVar[bool] = True
     """Whether levels are retention probabilities, replacements of one distribution."""
-
-    def check_levels(self, levels: Levels) -> None:
-        check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         categories_of(table)
