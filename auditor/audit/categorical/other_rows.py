@@ -41,7 +41,7 @@ from auditor.data.columns.categorical_table import split
 from auditor.data.copies import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.records import FITTED, KEPT, Measurement
-from auditor.schemes.published import PublishedCategories
+from auditor.schemes.published_categories import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
