@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
     ClassRecords,
@@ -178,5 +179,5 @@ class ClassReading(Reconstruction):
             posterior=self._posterior[number],
             prior=self._prior,
             claims=self._claims[number],
-            linked=np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
+            linked=quotient(1.0, size),
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.numerics.linear_algebra import is_diagonal
+from auditor.numerics.linear_algebra import deviations, is_diagonal, quotient
 from auditor.plugin import Array, Arrays, KroneckerNoise, NoiseDensity, NotApplicable, View
 
 LEAST = -1e100
@@ -104,7 +104,7 @@ class Combined(Channel):
         y, s = self.value(copies)[:, None], self.noise.std
         mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)
         # y + σ(φ(low) − φ(high)) / mass
-        shift = np.divide(-np.diff(phi), mass, out=np.zeros_like(mass), where=mass > 1e-300)
+        shift = quotient(-np.diff(phi), mass, where=mass > 1e-300)
         return mass / np.diff(edges), np.clip(y + s * shift, edges[:-1], edges[1:])
 
 
@@ -222,7 +222,7 @@ class Product(Channel):
                 np.bincount(flat, part.ravel(), b * B).reshape(b, B) / width
                 for part in (mass, mass * mean)
             )
-        inside = np.divide(first, mass, out=np.tile(middle, (b, 1)), where=mass > 0)
+        inside = quotient(first, mass, middle)
         return mass, np.clip(inside, edges[:-1], edges[1:])
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
@@ -279,7 +279,7 @@ def channels(view: View) -> list[Channel]:
     if law.follows_data:
         law = view.known_law
         assert isinstance(law, KroneckerNoise)
-    levels, std = np.diag(law.level_covariance), np.sqrt(np.clip(np.diag(law.shape), 0.0, None))
+    levels, std = np.diag(law.level_covariance), deviations(law.shape)
     least = float(levels.min())
     if law.distribution == "uniform":
         if not is_diagonal(law.shape):

@@ -26,6 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.truncated_normal import Start, cut_normal, matched, propagated
 from auditor.plugin import Array, Arrays
 
@@ -77,7 +78,7 @@ class Likelihood(NamedTuple):
         knots = channel.knots(copies)
         t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
         width = np.diff(t, axis=1)
-        slope = np.divide(np.diff(log_f, axis=1), width, out=np.zeros_like(width), where=width > 0)
+        slope = quotient(np.diff(log_f, axis=1), width)
         low, high = t[:, :-1].copy(), t[:, 1:].copy()
         low[:, 0], high[:, -1] = -np.inf, np.inf
         centre, variance = channel.normal_like(copies)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import Array, Indices, scipy
 
 from ._fastica import Unmixing
@@ -66,7 +67,7 @@ class Pairs(Guide):
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
-        correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
+        correlation = quotient(x.T @ s, size)
         order = scipy.optimize.linear_sum_assignment(-np.abs(correlation))[1]
         return np.asarray(order, dtype=np.intp), np.ones(len(order))
 
@@ -76,9 +77,7 @@ class Pairs(Guide):
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
         varied = power > ROUNDING**2 * len(s)
-        A[np.arange(len(order)), order] = np.divide(
-            (x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied
-        )
+        A[np.arange(len(order)), order] = quotient((x * s).sum(axis=0), power, where=varied)
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:

@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.single_copy import Histogram, Method
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
     Arrays,
@@ -117,9 +118,7 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
     here = np.take_along_axis(mass, place, axis=1)
     before = np.take_along_axis(cumulative, place, axis=1) - here
-    share = np.clip(
-        np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0
-    )[:, 0]
+    share = np.clip(quotient(0.5 - before, here, 0.5, here > TINY), 0.0, 1.0)[:, 0]
     low, high = channel.possible(copies, prior.edges[place[:, 0]], prior.edges[place[:, 0] + 1])
     return np.where(explained, low + share * (high - low), channel.value(copies))
 
@@ -164,6 +163,6 @@ def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
     reached = stop <= mass.shape[1]
     stop = np.clip(stop, 1, mass.shape[1])
     before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]
-    share = np.divide(target - before, here, out=np.ones_like(here), where=here > TINY)
+    share = quotient(target - before, here, 1.0, here > TINY)
     end = edges[stop - 1] + np.clip(share, 0.0, 1.0) * (edges[stop] - edges[stop - 1])
     return np.where(reached, end, np.inf)

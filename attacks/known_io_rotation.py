@@ -30,7 +30,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.linear_algebra import haar
+from auditor.numerics.linear_algebra import haar, quotient
 from auditor.plugin import (
     Array,
     Arrays,
@@ -193,7 +193,7 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
         return np.ones(len(length))
     if unknown == 1:
         return np.where(certain, 1.0, 0.5)
-    half = np.divide(length * tolerance, 2.0 * distance, out=np.ones(len(length)), where=~certain)
+    half = quotient(length * tolerance, 2.0 * distance, 1.0, ~certain)
     theta = 2.0 * np.arcsin(half)
     cap = 0.5 * scipy.special.betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
     return np.where(certain, 1.0, np.where(theta <= np.pi / 2.0, cap, 1.0 - cap))

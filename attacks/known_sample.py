@@ -33,6 +33,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
     CopyBlocks,
@@ -171,7 +172,7 @@ def turning(z: Array, variances: Array, size: int) -> Array:
         ``λ``, all different by more than their sampling error.
     """
     gaps = variances - variances[:, None]
-    G = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+    G = quotient(1.0, gaps, where=gaps != 0)
     Q = np.zeros_like(G)
     for i, row in enumerate(G):  # Σ_i G_ij G_ik E z_i² z_j z_k
         weighted = z * z[:, i : i + 1]

@@ -23,6 +23,7 @@ from pydantic import Field
 
 from auditor.adversary.single_copy import Method
 from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import deviations
 from auditor.plugin import (
     Array,
     CopyBlocks,
@@ -103,7 +104,7 @@ class MaximumAPosteriori(RowAttack):
             if view.known_law.distribution == "gaussian":
                 W = llse_weights(K_X, view.known_law, view.grain)
                 return LinearMap(mu_X, np.tile(mu_X, len(view.copies)), W)
-            std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))
+            std = deviations(K_X)
             priors = [normal_bins(*each) for each in zip(mu_X, std, found, strict=True)]
         else:
             priors = reconstructed_priors(found, view, blocks, p.method, p.bins)

@@ -29,7 +29,7 @@ from pydantic import Field
 
 from auditor.adversary.view import Originals
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.linear_algebra import Pencil, quotient
 from auditor.plugin import (
     Array,
     Arrays,
@@ -133,11 +133,9 @@ def weighed_covariance(
     # a few records may all be equal
     own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))
     total = own + np.diag(Sigma_r)
-    precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2
+    precision = n * quotient(own, total, 1.0) ** 2
     records = m - 1
-    share = np.divide(
-        precision, precision + records, out=np.ones_like(total), where=precision + records > 0
-    )
+    share = quotient(precision, precision + records, 1.0)
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
     return np.outer(a, a) * from_records + np.outer(b, b) * from_copies
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from auditor.adversary.view import Originals
+from auditor.numerics.linear_algebra import deviations
 from auditor.plugin import (
     Array,
     Arrays,
@@ -179,5 +180,5 @@ def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
 def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array, int]) -> Array:
     """Return ``g``, shape (n', N), from the columns' mean and covariance."""
     mean, covariance, _ = columns
-    deviations, own = (np.sqrt(np.clip(np.diag(each), 0.0, None)) for each in (K, covariance))
+    deviations, own = (deviations(each) for each in (K, covariance))
     return (mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2

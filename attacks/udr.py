@@ -29,6 +29,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.single_copy import Method, combined_noise, filter_map
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Affine,
     Array,
@@ -122,4 +123,4 @@ def univariate_gain(variance: Array, noise: Array) -> Array:
     >>> univariate_gain(np.array([100.0, 0.0]), np.array([25.0, 25.0]))
     array([0.8, 0. ])
     """
-    return np.divide(variance, variance + noise, out=np.zeros(len(variance)), where=variance > 0)
+    return quotient(variance, variance + noise, where=variance > 0)

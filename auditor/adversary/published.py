@@ -59,7 +59,7 @@ from auditor.base import AuditorError, DataError, did_you_mean
 from auditor.base.types import Array, Flags, Indices
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
-from auditor.numerics.linear_algebra import regression, symmetric_root
+from auditor.numerics.linear_algebra import quotient, regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
 
 
@@ -317,9 +317,7 @@ def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[Lin
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
     estimated = explained + own.variance
-    rho = np.divide(
-        tree.variance, estimated, out=np.zeros_like(estimated), where=estimated > 0
-    ).clip(max=1.0)
+    rho = quotient(tree.variance, estimated).clip(max=1.0)
     b = rho[:, None] * own.coefficients
     a = tree.mean - np.einsum("li,li->l", b, box.mean)
     left = np.maximum(0.0, tree.variance - rho**2 * explained)
@@ -398,7 +396,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     for _ in range(MOST_SWEEPS):
         for cells, shares in tables:
             now = np.bincount(cells, q, shares.size)
-            q *= np.divide(shares, now, out=np.zeros_like(shares), where=now > 0)[cells]
+            q *= quotient(shares, now)[cells]
         off = max(
             (
                 float(np.abs(np.bincount(cells, q, shares.size) - shares).max())
@@ -467,9 +465,7 @@ def conditional_entropy(share: Array, x: Indices, y: Indices) -> float:
     """``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
-    given = np.divide(
-        joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0
-    )
+    given = quotient(joint, joint.sum(axis=1, keepdims=True), 1.0, joint > 0)
     return float(-(joint * np.log(given)).sum())
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,18 @@ EPS = float(np.finfo(np.float64).eps)
 
 PROPORTIONAL = 4 * np.finfo(float).eps
 """Tolerance of proportional covariances."""
+
+
+def quotient(a: Any, b: Any, otherwise: Array | float = 0.0, where: Flags | None = None) -> Array:
+    """``a / b`` where a condition holds (``b > 0``), and elsewhere another value."""
+    a, b = np.broadcast_arrays(a, b)
+    out = np.array(np.broadcast_to(otherwise, b.shape), dtype=np.float64)
+    return np.divide(a, b, out=out, where=b > 0 if where is None else where)
+
+
+def deviations(K: Array) -> Array:
+    """Standard deviations of a covariance, shape (N,)."""
+    return np.sqrt(np.clip(np.diag(K), 0.0, None))
 
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
@@ -92,9 +105,9 @@ def symmetric_root(K: Array) -> Array:
 
 def correlation(K: Array) -> Array:
     """Covariance's correlations, 0 for a constant, shape (N, N)."""
-    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    scale = deviations(K)
     product = np.outer(scale, scale)
-    C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
+    C: Array = quotient(K, product)
     np.fill_diagonal(C, 1.0)
     return C
 
@@ -155,7 +168,7 @@ class Pencil:
     def gain(self, v: Array) -> Array:
         """``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
         c, total = self.share, self._total(v)
-        kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
+        kept = quotient(c, total)
         one = np.eye(self.basis.shape[-2])
         if self.proportional.all():
             return kept[..., :1, None] * one
@@ -177,12 +190,7 @@ class Pencil:
 
     def _left(self, v: Array) -> Array:
         c, total = self.share, self._total(v)
-        return np.divide(
-            np.asarray(v)[..., None] * c * (1.0 - c),
-            total,
-            out=np.zeros_like(total),
-            where=total > 0,
-        )
+        return quotient(np.asarray(v)[..., None] * c * (1.0 - c), total)
 
     def _total(self, v: Array) -> Array:
         return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
@@ -204,7 +212,7 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, Indices]:
     correlations, scale = in_own_units(K_y)
     values, Q = np.linalg.eigh(correlations)
     keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
+    inverse = quotient(1.0, values, where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
     return in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :], keep.sum(axis=-1)
 

@@ -32,7 +32,13 @@ from pydantic import AfterValidator, Field
 from auditor.base import AuditorError, PluginError, counted
 from auditor.base.types import Array, Arrays, Levels
 from auditor.numerics.blocks import block_rows, evenly
-from auditor.numerics.linear_algebra import Autoregression, correlation, is_diagonal, yule_walker
+from auditor.numerics.linear_algebra import (
+    Autoregression,
+    correlation,
+    deviations,
+    is_diagonal,
+    yule_walker,
+)
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import (
@@ -373,7 +379,7 @@ class AdditiveSampler:
         self._uniform = distribution == "uniform"
         alone = is_diagonal(shape)
         self._root = None if alone else psd_root(shape).T.copy()
-        self._size = np.sqrt(np.clip(np.diag(shape), 0.0, None)) if alone else np.ones(len(shape))
+        self._size = deviations(shape) if alone else np.ones(len(shape))
         self._levels = levels
         self._key = key
         self._grid = np.array(key.grid)

@@ -16,6 +16,7 @@ from auditor.base import AuditorError, PluginError, did_you_mean
 from auditor.base.types import Array, Arrays, Block, Coalition, Levels
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
+from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import Seed
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
@@ -95,7 +96,7 @@ class TableMoments:
     @cached_property
     def deviation(self) -> Array:
         """Standard deviations, shape (N,)."""
-        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
+        return deviations(self.covariance)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from auditor.base import AuditorError, counted, quoted
 from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
@@ -163,6 +164,6 @@ def invariant(P: Array, q: Array) -> Array:
     """
     joint = q[:, None] * P
     shown = joint.sum(axis=0)
-    Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
+    Q = quotient(joint, shown).T
     # outputs of probability 0 are spread by q
     return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

@@ -47,6 +47,7 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -85,11 +86,7 @@ def coins(
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
     else:
         given, some = low / high + (1 - low / high) * pi, pi > 0
-        equal = Coin(
-            u,
-            (1 - u)
-            * (1 - (1 - low / level) * np.divide(pi, given, out=np.zeros_like(pi), where=some)),
-        )
+        equal = Coin(u, (1 - u) * (1 - (1 - low / level) * quotient(pi, given, where=some)))
     differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
     return equal, differ
 

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from auditor.base import scipy
 from auditor.base.types import Array, Arrays, Codes, Flags, Levels
+from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
 RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
@@ -157,7 +158,7 @@ class UniformLaw:
             )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
         seen = pair.sum(axis=1, keepdims=True)
-        return np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0)
+        return quotient(pair, seen, np.nan)
 
     def given_original(self) -> Array:
         """``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
@@ -255,7 +256,7 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())
+    known = float(quotient(squares, shown).sum())
     return 1.0 - (known - blind) / (1.0 - blind)
 
 
