@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from auditor.plugin import (
     Reconstruction,
     RowAttack,
     View,
+    unprinted,
 )
 from auditor.schemes.generalisation.classes import classes, counted, ranges, released
 
@@ -54,7 +54,7 @@ def target_of(view: View) -> int:
     return target
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Classes:
     """Counts of sensitive values in every class.
 

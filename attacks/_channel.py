@@ -19,7 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from auditor.numerics.linear_algebra import deviations, is_diagonal, quotient
-from auditor.plugin import Array, Arrays, KroneckerNoise, NoiseDensity, NotApplicable, View
+from auditor.plugin import (
+    Array,
+    Arrays,
+    KroneckerNoise,
+    NoiseDensity,
+    NotApplicable,
+    View,
+    unprinted,
+)
 
 LEAST = -1e100
 """Log-likelihood of an impossible value, for instance off the stated lattice."""
@@ -81,7 +89,7 @@ class Channel(ABC):
         return low, high
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Combined(Channel):
     """Channel of Gaussian noise: the weighted mean of copies is sufficient.
 
@@ -108,7 +116,7 @@ class Combined(Channel):
         return mass / np.diff(edges), np.clip(y + s * shift, edges[:-1], edges[1:])
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Overlap(Channel):
     """Channel of uniform noise: the intersection of the copies' intervals.
 

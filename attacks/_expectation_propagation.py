@@ -20,7 +20,6 @@ limit. Lattice noise is treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.truncated_normal import Start, cut_normal, matched, propagated
-from auditor.plugin import Array, Arrays
+from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
@@ -139,7 +138,7 @@ class Found(NamedTuple):
     B: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 

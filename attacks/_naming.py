@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import quotient
-from auditor.plugin import Array, Indices, scipy
+from auditor.plugin import Array, Indices, scipy, unprinted
 
 from ._fastica import Unmixing
 
@@ -45,7 +45,7 @@ class Guide(ABC):
         return self
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Pairs(Guide):
     """Known pairs: each component is the attribute it correlates with.
 
@@ -84,7 +84,7 @@ class Pairs(Guide):
         return replace(self, copies=self.original)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Likeness(Guide):
     """Records of the population: components are matched by distribution.
 

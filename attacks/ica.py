@@ -31,7 +31,6 @@ records. Independence is *not checked*.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -55,6 +54,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from ._fastica import Unmixing, leak_deviation
@@ -144,7 +144,7 @@ class Unmixed(Reconstruction):
         return None if self._theory is None else self._theory.of(seen)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Theory:
     """Error of a correct assignment at the fixed point.
 

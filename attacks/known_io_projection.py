@@ -28,7 +28,6 @@ Reference: liu2007.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -47,6 +46,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from .known_io_rotation import RANK
@@ -91,7 +91,7 @@ def _direction(size: int, seed: int, name: str) -> Array:
     return u / np.linalg.norm(u) if size else u
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class KnownSpan:
     """A linear map on the span of known records.
 

@@ -24,7 +24,6 @@ Only the first copy is used: the others add no information.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -45,6 +44,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 RANK = 1e-10
@@ -90,7 +90,7 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class FittingRotations:
     """All orthogonal matrices that map known records to their copies.
 

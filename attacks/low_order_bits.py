@@ -22,7 +22,6 @@ Reference: jin2022. ``attacks: all`` omits this attack, which needs ``step``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -51,6 +50,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 from auditor.schemes.base.increments import as_fraction
 
@@ -208,7 +208,7 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     return values, shares(prior / prior.sum() + UNLIKELY / len(values))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Posterior:
     """Candidates of one attribute, weighted by noise law and last digits."""
 

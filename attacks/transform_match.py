@@ -24,8 +24,6 @@ used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from auditor.adversary.view import Originals
@@ -48,6 +46,7 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    unprinted,
 )
 
 from ._some_rows import stacked_moments
@@ -105,7 +104,7 @@ class TransformMatch(RowAttack):
         return Named.of(C, m, K, len(c), gaps)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Named(Reconstruction):
     """The transform with identified columns.
 

@@ -73,6 +73,7 @@ from auditor.base.types import (
     CopyBlocks,
     Flags,
     Indices,
+    unprinted,
 )
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
@@ -170,4 +171,5 @@ __all__ = [
     "register",
     "scipy",
     "stream",
+    "unprinted",
 ]

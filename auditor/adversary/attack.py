@@ -14,7 +14,16 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import NOTHING, Given, Informed, View
 from auditor.base import AuditorError, NotApplicable, PluginError
-from auditor.base.types import Array, Arrays, Coalition, Codes, CopyBlocks, Flags, Indices
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Coalition,
+    Codes,
+    CopyBlocks,
+    Flags,
+    Indices,
+    unprinted,
+)
 from auditor.data.table import Table
 from auditor.numerics.blocks import CHUNK_VALUES, evenly
 from auditor.numerics.moments import Moments
@@ -24,7 +33,7 @@ from auditor.registry import Plugin
 from auditor.schemes.replacement.law import UniformLaw
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Affine:
     """The estimate ``centre + offset + W (y − H·centre) + V (x − centre)``.
 
@@ -63,7 +72,7 @@ class Affine:
         return out
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class AffineStack(Sequence[Affine]):
     """Maps of several coalitions in one array.
 
@@ -269,7 +278,7 @@ class LinearAttack(Attack):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Inferred:
     """Posterior of one attribute's values for each record.
 
@@ -296,7 +305,7 @@ class Inferred:
     linked: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Regions:
     """Claimed regions of rare records: ``low ≤ T x ≤ high``.
 

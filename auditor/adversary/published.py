@@ -37,7 +37,7 @@ csiszar1975.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,14 +56,14 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
 from auditor.numerics.linear_algebra import quotient, regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class LinearModel:
     """``x_t = a + b·x_O + residual``, with attributes by index.
 
@@ -87,7 +87,7 @@ def least_squares(mean: Array, covariance: Array, target: int, on: Indices) -> L
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class ModelledMoments(SampleMoments):
     """Sample moments and a published regression.
 
@@ -237,7 +237,7 @@ class Leaves(NamedTuple):
     box: Inside
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 

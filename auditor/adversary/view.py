@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Codes, Indices
+from auditor.base.types import Array, Codes, Indices, unprinted
 from auditor.numerics.blocks import seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
@@ -72,7 +72,7 @@ class Informed:
         return self.given
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class ExactMoments(Given):
     """The table's own moments.
 
@@ -102,7 +102,7 @@ class SampleMoments(Given):
         return mean, covariance
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Originals(Given):
     """Original records, shape (p, N), in data units."""
 
@@ -110,7 +110,7 @@ class Originals(Given):
     original: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Records(Originals):
     """Original records, matched to their copies' rows, shapes (p, N).
 
@@ -133,7 +133,7 @@ class UnpairedRecords(Originals):
     """Original records without their rows in the copies, in random order."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Prior(Given):
     """The prior of the domain's values, shape (s,)."""
 
@@ -141,7 +141,7 @@ class Prior(Given):
     probabilities: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class SampleCounts(Given):
     """Counts of each value in a sample of each copy, shapes (s,)."""
 
@@ -153,7 +153,7 @@ class SampleCounts(Given):
         return SampleCounts(tuple(self.counts[place - 1] for place in places))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class KnownPairs(Given):
     """Original records, shape (r,), with their copies, shapes (r,)."""
 
@@ -210,7 +210,7 @@ def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
     return clip_to_psd(covariance - v * law.shape, covariance)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class View(Informed):
     """Moments of copies, and knowledge; never the original.
 

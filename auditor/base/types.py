@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,3 +33,14 @@ Blocks = Callable[[], Iterable[Block]]
 """Restartable iterable of blocks; the next block may overwrite their arrays."""
 Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
+
+C = TypeVar("C")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def unprinted(cls: type[C]) -> type[C]:
+    """Make a frozen dataclass of private values: its text shows none of them.
+
+    Instances are compared by identity.
+    """
+    return dataclass(frozen=True, eq=False, repr=False)(cls)

@@ -15,13 +15,12 @@ amplify it if levels differ by δ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
 
-from auditor.base.types import Array, Coalition, Flags, Indices
+from auditor.base.types import Array, Coalition, Flags, Indices, unprinted
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import neighbours
 
@@ -154,7 +153,7 @@ def grain_of_moments(loudest: Array) -> Array:
     return np.sqrt(EPS * (1.0 + loudest))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Levels:
     """Level covariances of coalitions of any size among M copies.
 
@@ -165,7 +164,7 @@ class Levels:
         Ascending places, from 0.
     """
 
-    Sigma: Array = field(repr=False)
+    Sigma: Array
     coalitions: Sequence[Coalition]
 
     @classmethod

@@ -15,14 +15,14 @@ For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
@@ -112,7 +112,7 @@ def correlation(K: Array) -> Array:
     return C
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Pencil:
     """``K_X`` and ``K_0`` diagonalised jointly, for all noise multiples.
 
@@ -130,9 +130,9 @@ class Pencil:
         Whether one is a multiple of the other, of full rank.
     """
 
-    basis: Array = field(repr=False)
-    inverse: Array = field(repr=False)
-    share: Array = field(repr=False)
+    basis: Array
+    inverse: Array
+    share: Array
     proportional: Flags
 
     @classmethod

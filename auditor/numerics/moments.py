@@ -12,17 +12,16 @@ Moments of row groups add up. Rows are centred *before* products, against roundi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
-from auditor.base.types import Array, Arrays, Flags, Indices
+from auditor.base.types import Array, Arrays, Flags, Indices, unprinted
 from auditor.numerics.blocks import evenly
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Moments:
     """Sums over some rows, about a fixed centre (the table's mean).
 
@@ -33,8 +32,8 @@ class Moments:
     """
 
     count: int
-    total: Array = field(repr=False)
-    products: Array = field(repr=False)
+    total: Array
+    products: Array
 
     @classmethod
     def of(cls, rows: Array) -> Moments:

@@ -25,7 +25,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes, Flags, Levels
+from auditor.base.types import Array, Codes, Flags, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
@@ -73,7 +73,7 @@ class Gap(NamedTuple):
     """Values at the released level next below, equal to ``left`` unless explicit."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class History:
     """Compressed histories of n tuples in flat arrays.
 

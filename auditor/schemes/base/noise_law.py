@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Coalition, Flags, Indices
+from auditor.base.types import Array, Arrays, Coalition, Flags, Indices, unprinted
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
     EPS,
@@ -39,7 +39,7 @@ BITS = 8
 """Rounding errors allowed in a stated covariance, in units of the last place."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class KroneckerNoise:
     """Noise with covariance ``K_Z = Sigma ⊗ K_0``, Gaussian by default.
 
@@ -63,12 +63,12 @@ class KroneckerNoise:
         Covariance of all records: ``R ⊗ K_Z``.
     """
 
-    level_covariance: Array = field(repr=False)
-    shape: Array = field(repr=False)
+    level_covariance: Array
+    shape: Array
     follows_data: bool = False
     distribution: Distribution | Literal["unstated"] = "gaussian"
     one_process: bool = False
-    units: Array | None = field(default=None, repr=False)
+    units: Array | None = None
     serial: Autoregression | None = None
 
     @property
@@ -181,7 +181,7 @@ class KroneckerNoise:
         return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class DenseNoise:
     """Jointly Gaussian noise with any covariance.
 
@@ -191,7 +191,7 @@ class DenseNoise:
         ``K_Z``, positive semi-definite, *not checked*.
     """
 
-    covariance: Array = field(repr=False)
+    covariance: Array
     width: int
     follows_data: bool = False
     distribution: ClassVar[Distribution] = "gaussian"
@@ -379,7 +379,7 @@ def increment_density(
     return IncrementDensity(low / high, law.density_at(high, attribute))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Transform:
     """``x ↦ M x + t``.
 
@@ -389,8 +389,8 @@ class Transform:
     shift : (n',)
     """
 
-    matrix: Array = field(repr=False)
-    shift: Array = field(repr=False)
+    matrix: Array
+    shift: Array
 
     def apply(self, x: Array, out: Array) -> None:
         """Write ``x Mᵀ + t``, shape (b, n')."""

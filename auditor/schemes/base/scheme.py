@@ -13,7 +13,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.base.types import Array, Arrays, Block, Coalition, Levels
+from auditor.base.types import Array, Arrays, Block, Coalition, Levels, unprinted
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
 from auditor.numerics.linear_algebra import deviations
@@ -24,7 +24,7 @@ from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
 E = TypeVar("E")
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class TableMoments:
     """Exact first and second moments of the released table.
 
@@ -46,14 +46,14 @@ class TableMoments:
     covariance: Array
     rows: int
     spans: Array | None = None
-    steps: Callable[[], Recorded] | None = field(default=None, repr=False)
+    steps: Callable[[], Recorded] | None = None
     """Finds the columns' recording steps, for noise on a lattice.
     """
-    lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
+    lags: Callable[[], tuple[Array, int]] | None = None
     """Finds autocorrelations, for serial noise."""
     first: TableMoments | None = None
     of_first_batch: bool = False
-    population: Callable[[], Array | None] | None = field(default=None, repr=False)
+    population: Callable[[], Array | None] | None = None
     """Finds the population covariance, if the source states one."""
 
     @property

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Arrays, Codes, Flags, Levels
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels, unprinted
 from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
@@ -260,7 +260,7 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     return 1.0 - (known - blind) / (1.0 - blind)
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class MatrixLaw(UniformLaw):
     """The law of one tuple's copies by matrices; higher levels are better.
 
@@ -270,7 +270,7 @@ class MatrixLaw(UniformLaw):
         ``T_i``; rows are distributions, *not checked*.
     """
 
-    transitions: tuple[Array, ...] = field(default=(), repr=False)
+    transitions: tuple[Array, ...] = ()
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> Self:
@@ -314,7 +314,7 @@ class MatrixLaw(UniformLaw):
         return all(np.ptp(T[alike], axis=0).max() <= EXACTLY for T in others for alike in sets)
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class EstimatedLaw(MatrixLaw):
     """Estimated law of one tuple's copies given its value.
 
@@ -325,7 +325,7 @@ class EstimatedLaw(MatrixLaw):
     redundant : (k, k)
     """
 
-    redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
+    redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
     def of(self, copies: Sequence[int]) -> Self:
         held = np.asarray(copies, dtype=np.intp) - 1
