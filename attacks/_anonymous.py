@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
     ClassRecords,
@@ -28,6 +28,7 @@ from auditor.plugin import (
     Reconstruction,
     RowAttack,
     View,
+    unprinted,
 )
 from auditor.schemes.generalisation.classes import classes, counted, ranges, released
 
@@ -53,7 +54,7 @@ def target_of(view: View) -> int:
     return target
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Classes:
     """Counts of sensitive values in every class.
 
@@ -178,5 +179,5 @@ class ClassReading(Reconstruction):
             posterior=self._posterior[number],
             prior=self._prior,
             claims=self._claims[number],
-            linked=np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
+            linked=quotient(1.0, size),
         )

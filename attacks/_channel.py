@@ -14,13 +14,20 @@ bin is the nearest to the peak, which under Laplace noise is a copy.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.numerics.linear_algebra import is_diagonal
-from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, View
+from auditor.numerics.linear_algebra import deviations, is_diagonal, quotient
+from auditor.plugin import (
+    Array,
+    Arrays,
+    KroneckerNoise,
+    NoiseDensity,
+    NotApplicable,
+    View,
+    unprinted,
+)
 
 LEAST = -1e100
 """Log-likelihood of an impossible value, for instance off the stated lattice."""
@@ -82,7 +89,7 @@ class Channel(ABC):
         return low, high
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Combined(Channel):
     """Channel of Gaussian noise: the weighted mean of copies is sufficient.
 
@@ -105,11 +112,11 @@ class Combined(Channel):
         y, s = self.value(copies)[:, None], self.noise.std
         mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)
         # y + σ(φ(low) − φ(high)) / mass
-        shift = np.divide(-np.diff(phi), mass, out=np.zeros_like(mass), where=mass > 1e-300)
+        shift = quotient(-np.diff(phi), mass, where=mass > 1e-300)
         return mass / np.diff(edges), np.clip(y + s * shift, edges[:-1], edges[1:])
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Overlap(Channel):
     """Channel of uniform noise: the intersection of the copies' intervals.
 
@@ -223,7 +230,7 @@ class Product(Channel):
                 np.bincount(flat, part.ravel(), b * B).reshape(b, B) / width
                 for part in (mass, mass * mean)
             )
-        inside = np.divide(first, mass, out=np.tile(middle, (b, 1)), where=mass > 0)
+        inside = quotient(first, mass, middle)
         return mass, np.clip(inside, edges[:-1], edges[1:])
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
@@ -280,7 +287,7 @@ def channels(view: View) -> list[Channel]:
     if law.follows_data:
         law = view.known_law
         assert isinstance(law, KroneckerNoise)
-    levels, std = np.diag(law.level_covariance), np.sqrt(np.clip(np.diag(law.shape), 0.0, None))
+    levels, std = np.diag(law.level_covariance), deviations(law.shape)
     least = float(levels.min())
     if law.distribution == "uniform":
         if not is_diagonal(law.shape):
@@ -301,6 +308,6 @@ def channels(view: View) -> list[Channel]:
     ]
 
 
-def by_attribute(copies: Sequence[Array]) -> list[Array]:
+def by_attribute(copies: Arrays) -> list[Array]:
     """Regroup k copies of shape (b, N) into N arrays of shape (b, k)."""
     return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]

@@ -20,14 +20,14 @@ limit. Lattice noise is treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.truncated_normal import cut_normal
-from auditor.plugin import Array
+from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.truncated_normal import Start, cut_normal, matched, propagated
+from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
@@ -45,11 +45,6 @@ WIDER = 8
 """Factor of the rows in a piece: fewer, longer calls are 2.7 times as fast (Laplace, 4 components)."""
 THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
-LEAST_TOLD = 1e-9
-"""Least share of precision that all other factors must add before a factor is updated. Below it, differences of precisions are
-rounding error and the factor is kept."""
-FURTHEST = 1e6
-"""Largest cavity distance from the component's mean, in deviations. Further is rounding error."""
 
 
 class Likelihood(NamedTuple):
@@ -82,7 +77,7 @@ class Likelihood(NamedTuple):
         knots = channel.knots(copies)
         t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
         width = np.diff(t, axis=1)
-        slope = np.divide(np.diff(log_f, axis=1), width, out=np.zeros_like(width), where=width > 0)
+        slope = quotient(np.diff(log_f, axis=1), width)
         low, high = t[:, :-1].copy(), t[:, 1:].copy()
         low[:, 0], high[:, -1] = -np.inf, np.inf
         centre, variance = channel.normal_like(copies)
@@ -116,11 +111,7 @@ class Likelihood(NamedTuple):
         v_c = np.clip(variance, self.std**2 / THINNEST, self.std**2 * WIDEST)
         m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))
         log_Z, found, v = self.tilted(m_c, v_c)
-        p = np.maximum(1.0 / np.maximum(v, 1e-9 * v_c) - 1.0 / v_c, 0.0)
-        h = (found - m_c) * (p + 1.0 / v_c) + m_c * p
-        # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        moved = m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c
-        return log_Z + 0.5 * np.log1p(p * v_c) - moved / (1.0 + p * v_c), h, p
+        return matched(log_Z, found, np.maximum(v, 1e-9 * v_c), m_c, v_c)
 
 
 def _is_normal(channel: Channel) -> bool:
@@ -147,7 +138,7 @@ class Found(NamedTuple):
     B: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 
@@ -164,7 +155,7 @@ class RowsInAnyNoise(NoisyRows):
 
     @classmethod
     def of(
-        cls, found: Sequence[Channel], copies: Sequence[Array], origin: Array, unit: Array
+        cls, found: Sequence[Channel], copies: Arrays, origin: Array, unit: Array
     ) -> RowsInAnyNoise:
         """Return rows ``(x − origin)/unit`` observed through N channels.
 
@@ -224,35 +215,17 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
-    one = np.linalg.solve(M, V)
-    h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
-    d, B = (u - m) * start @ one, np.repeat(one[:, None], n, axis=1)
-    log_det = np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1)
-    for a in list(range(len(s))) * rounds:
-        each = rows.likelihoods[a]
-        if each is None:
-            continue
-        column = B[..., a].copy()
-        left = 1.0 - p[..., a] * column[..., a]
-        told = left > LEAST_TOLD
-        left = np.where(told, left, 1.0)
-        old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
-        # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
-        off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
-        told &= np.abs(off) <= FURTHEST * np.sqrt(V[:, a, a] + GRAIN)[:, None]
-        matched = each.matched(
-            m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN)
-        )
-        log_C[..., a], h[..., a], p[..., a] = (
-            np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True)
-        )
-        more = p[..., a] - old_p
-        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)
-        # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
-        d += column * ((h[..., a] - old_h - more * (m[..., a] + d[..., a])) / grown)[..., None]
-        B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]
-        log_det += np.log(grown)
-    # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx
-    log_q = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * d).sum(axis=2) - 0.5 * log_det
+    B = np.linalg.solve(M, V)
+    known = Start(
+        np.tile(start * u, (K, 1, 1)),
+        np.tile(start, (K, n, 1)),
+        (u - m) * start @ B,
+        np.repeat(B[:, None], n, axis=1),
+        np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
+    )
+    likelihoods = {a: each for a, each in enumerate(rows.likelihoods) if each is not None}
+    log_q, moved, covariances = propagated(
+        m, known, lambda a, *cavity: likelihoods[a].matched(*cavity), [*likelihoods] * rounds, GRAIN
+    )
     log_q += np.log(np.maximum(prior.weights, np.finfo(float).tiny))[:, None]
-    return Found(*normalised(log_q), m + d, B)
+    return Found(*normalised(log_q), m + moved, covariances)

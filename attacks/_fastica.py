@@ -17,11 +17,9 @@ W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from auditor.plugin import Array, NotApplicable
+from auditor.plugin import Array, NotApplicable, unprinted
 
 STEPS, REST = 300, 1e-12
 """Most fixed-point steps, and the last one's largest change of an entry of W. Tens of steps suffice
@@ -35,7 +33,7 @@ LOG_COSH_OF_NORMAL = 0.3745672075
 """``E log cosh ν`` for ν normal with variance 1."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Unmixing:
     """``s = B (y − ȳ)``, components of variance 1 over the fitted rows.
 

@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from auditor.plugin import (
     Affine,
     Array,
+    Arrays,
+    CopyBlocks,
     KnownRecords,
     LinearAttack,
     NotApplicable,
@@ -72,7 +73,7 @@ class MapOverRows(RowAttack):
         super().__init__(attack.parameters)
         self._attack = attack
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)
         x, y = records.original, np.hstack(records.copies)
         mean_x, mean_y, p = x.mean(axis=0), y.mean(axis=0), len(x)
@@ -89,7 +90,7 @@ class LinearMap(Reconstruction):
     def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool = False) -> None:
         self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
     def expected(self, x: Array) -> Array | None:

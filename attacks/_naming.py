@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy
+from auditor.numerics.linear_algebra import quotient
+from auditor.plugin import Array, Indices, scipy, unprinted
 
 from ._fastica import Unmixing
 
@@ -44,7 +45,7 @@ class Guide(ABC):
         return self
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Pairs(Guide):
     """Known pairs: each component is the attribute it correlates with.
 
@@ -66,7 +67,7 @@ class Pairs(Guide):
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
-        correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
+        correlation = quotient(x.T @ s, size)
         order = scipy.optimize.linear_sum_assignment(-np.abs(correlation))[1]
         return np.asarray(order, dtype=np.intp), np.ones(len(order))
 
@@ -76,16 +77,14 @@ class Pairs(Guide):
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
         varied = power > ROUNDING**2 * len(s)
-        A[np.arange(len(order)), order] = np.divide(
-            (x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied
-        )
+        A[np.arange(len(order)), order] = quotient((x * s).sum(axis=0), power, where=varied)
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
         return replace(self, copies=self.original)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Likeness(Guide):
     """Records of the population: components are matched by distribution.
 
@@ -129,7 +128,7 @@ def standard(values: Array, centred: bool) -> Array:
     return np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T
 
 
-def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
+def match(targets: Array, components: Array) -> tuple[Indices, Array]:
     """Match components to targets by least total Wasserstein distance.
 
     Quantiles at variance 1, shapes (N, q), give each target's component and sign, (N,).

@@ -5,13 +5,22 @@ A smooth channel's estimate is a function of one number, so it is tabulated and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.single_copy import Histogram, Method, reconstruct
-from auditor.plugin import Array, NoiseDensity, Reconstruction, View, scipy, stream
+from auditor.plugin import (
+    Array,
+    Arrays,
+    CopyBlocks,
+    Flags,
+    NoiseDensity,
+    Reconstruction,
+    View,
+    scipy,
+    stream,
+)
 
 from ._channel import Channel, alone, by_attribute
 from ._fits import fitted_once
@@ -92,7 +101,7 @@ def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
 def reconstructed_priors(
     found: Sequence[Channel],
     view: View,
-    blocks: Iterable[list[Array]],
+    blocks: CopyBlocks,
     method: Method,
     bins: int | None,
     domain: Sequence[float] | None = None,
@@ -146,7 +155,7 @@ def _reconstructed(
     return fitted_once(lambda: reconstruct(*observed, noise, method), kind, *observed)
 
 
-def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[np.bool_]]:
+def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, Flags]:
     """Return the bins' posterior, (b, B), and mask of explained rows, (b,)."""
     mass = likelihood * prior.mass
     total = mass.sum(axis=1)
@@ -212,7 +221,7 @@ class ByAttribute(Reconstruction):
     def __init__(self, estimates: Sequence[Estimate]) -> None:
         self._estimates = estimates
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         each = zip(self._estimates, by_attribute(copies), strict=True)
         return np.stack([estimate(y) for estimate, y in each], axis=-1)
 

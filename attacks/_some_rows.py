@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from auditor.plugin import Array, Indices, Moments, NotApplicable
+from auditor.plugin import Array, Arrays, CopyBlocks, Indices, Moments, NotApplicable
 
 MOST_ROWS = 20_000
 
 
 def some_rows(
-    blocks: Iterable[Sequence[Array]],
+    blocks: Iterable[Arrays],
     rng: np.random.Generator,
     of: Callable[[list[Array]], Array] = np.hstack,
 ) -> Array:
@@ -40,7 +40,7 @@ def least(keys: Array) -> Indices:
     return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS])
 
 
-def stacked_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array, int]:
+def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
     """Return mean, covariance (divisor n) and number of rows of copies side by side.
 
     Raises

@@ -13,14 +13,25 @@ spikes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from auditor.adversary.single_copy import Histogram, Method
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.numerics.linear_algebra import quotient
+from auditor.plugin import (
+    Array,
+    Arrays,
+    CopyBlocks,
+    Cost,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+)
 
 from ._channel import Channel, channels
 from ._posterior import (
@@ -61,7 +72,7 @@ class DistributionAnalysis(RowAttack):
             description="[low, high] of every attribute, in data units; by default estimated",
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         return Localised(
             found, reconstructed_priors(found, view, blocks, p.method, p.bins, p.domain)
@@ -76,10 +87,10 @@ class Localised(Reconstruction):
         self._medians = estimated_by_attribute(median, found, priors)
         self._ends: dict[float, ByAttribute] = {}
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._medians.rows(copies)
 
-    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
+    def intervals(self, copies: Arrays, confidence: float) -> tuple[Array, Array]:
         if confidence not in self._ends:
             each = zip(self._found, self._priors, strict=True)
             self._ends[confidence] = ByAttribute([_ends(*one, confidence) for one in each])
@@ -107,9 +118,7 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
     here = np.take_along_axis(mass, place, axis=1)
     before = np.take_along_axis(cumulative, place, axis=1) - here
-    share = np.clip(
-        np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0
-    )[:, 0]
+    share = np.clip(quotient(0.5 - before, here, 0.5, here > TINY), 0.0, 1.0)[:, 0]
     low, high = channel.possible(copies, prior.edges[place[:, 0]], prior.edges[place[:, 0] + 1])
     return np.where(explained, low + share * (high - low), channel.value(copies))
 
@@ -154,6 +163,6 @@ def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
     reached = stop <= mass.shape[1]
     stop = np.clip(stop, 1, mass.shape[1])
     before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]
-    share = np.divide(target - before, here, out=np.ones_like(here), where=here > TINY)
+    share = quotient(target - before, here, 1.0, here > TINY)
     end = edges[stop - 1] + np.clip(share, 0.0, 1.0) * (edges[stop] - edges[stop - 1])
     return np.where(reached, end, np.inf)

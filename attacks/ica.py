@@ -30,8 +30,7 @@ records. Independence is *not checked*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Literal
 
@@ -40,6 +39,8 @@ from pydantic import Field
 
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     KnownRecords,
     KnownSample,
@@ -53,6 +54,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from ._fastica import Unmixing, leak_deviation
@@ -91,7 +93,7 @@ class IndependentComponents(RowAttack):
             description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)",
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         rows: Generator = partial(stream, view.seed, self.name, "rows")
         y = some_rows(blocks, rows())
         if y.shape[1] < view.width:
@@ -135,14 +137,14 @@ class Unmixed(Reconstruction):
     ) -> None:
         self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         return None if self._theory is None else self._theory.of(seen)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Theory:
     """Error of a correct assignment at the fixed point.
 
@@ -177,4 +179,4 @@ class Theory:
             return None
         N = x.shape[1]
         right = Unmixed(best, *self.guide.without_matrix().place(best, np.arange(N), np.ones(N)))
-        return lambda true: np.asarray(((right.rows([true]) - true) ** 2).sum(axis=1))
+        return lambda true: ((right.rows([true]) - true) ** 2).sum(axis=1)

@@ -22,7 +22,6 @@ Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,6 +30,8 @@ import numpy as np
 
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     KnownRecords,
     Reconstruction,
@@ -77,7 +78,7 @@ class KnownInputOutputBoosting(RowAttack):
         "normal data and with fewer than 60 records; gains nothing from more corner-wave copies."
     )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)
         linear = (
             KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv"))
@@ -109,7 +110,7 @@ class Boosted(Reconstruction):
     linear: Reconstruction
     trees: tuple[Any, ...]
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         estimate = self.linear.rows(copies)
         if not len(estimate) or not any(self.trees):
             return estimate
@@ -123,7 +124,7 @@ class Boosted(Reconstruction):
         )
 
 
-def features(estimate: Array, copies: Sequence[Array]) -> Array:
+def features(estimate: Array, copies: Arrays) -> Array:
     """Return ``z``, shape (b, N + kn')."""
     differences = [later - earlier for earlier, later in pairwise(copies)]
     return np.hstack([estimate, copies[0], *differences])

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from auditor.numerics.linear_algebra import regression
+from auditor.numerics.linear_algebra import deviations, regression
 from auditor.plugin import Array, register
 
 from ._fitted_map import FittedMap
@@ -44,17 +44,17 @@ class KnownInputOutputInverse(FittedMap):
     )
 
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        return inverse_map(C_xx, C_xy, np.sqrt(np.clip(np.diag(C_yy), 0.0, None)))
+        return inverse_map(C_xx, C_xy, deviations(C_yy))
 
 
-def inverse_map(C_xx: Array, C_xy: Array, deviations: Array) -> Array:
+def inverse_map(C_xx: Array, C_xy: Array, spread: Array) -> Array:
     """Return ``M̂⁺``, shape (N, d), of ``M̂ = C_yx C_xx⁺``.
 
     Parameters
     ----------
     C_xx, C_xy : ndarrays of shape (N, N), (N, d)
         Covariances over the known records; ``C_xx`` may be singular.
-    deviations : ndarray of shape (d,)
+    spread : ndarray of shape (d,)
         Of the copies.
 
     Examples
@@ -62,9 +62,6 @@ def inverse_map(C_xx: Array, C_xy: Array, deviations: Array) -> Array:
     >>> inverse_map(np.array([[2.0]]), np.array([[1.0]]), np.array([3.0]))
     array([[2.]])
     """
-    x, y = (
-        np.where(size > 0, size, 1.0)
-        for size in (np.sqrt(np.clip(np.diag(C_xx), 0.0, None)), deviations)
-    )
+    x, y = (np.where(size > 0, size, 1.0) for size in (deviations(C_xx), spread))
     M = regression(C_xy.T, C_xx)
     return x[:, None] * np.linalg.pinv(M * x / y[:, None], rcond=RANK) / y

@@ -28,8 +28,6 @@ Reference: liu2007.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -37,6 +35,8 @@ from pydantic import Field
 
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     KnownRecords,
     NotApplicable,
     PluginParameters,
@@ -46,6 +46,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from .known_io_rotation import RANK
@@ -70,7 +71,7 @@ class KnownInputOutputProjection(RowAttack):
             "map", description="a point of greatest likelihood, or the centre of all of them"
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)
         if view.scheme.get("matrix", "gaussian") != "gaussian":
             raise NotApplicable(
@@ -90,7 +91,7 @@ def _direction(size: int, seed: int, name: str) -> Array:
     return u / np.linalg.norm(u) if size else u
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class KnownSpan:
     """A linear map on the span of known records.
 
@@ -129,7 +130,7 @@ class ProjectionMAP(Reconstruction):
         self._known, self._variance, self._away = known, variance, away
         self._inverse = np.linalg.pinv(known.image, rcond=RANK)
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         known, y = self._known, np.hstack(list(copies))
         start = known.mean @ known.spanned
         residual = y - start @ known.image.T

@@ -23,16 +23,17 @@ Only the first copy is used: the others add no information.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.linear_algebra import haar
+from auditor.numerics.linear_algebra import haar, quotient
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     KnownRecords,
     PluginParameters,
@@ -43,6 +44,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 RANK = 1e-10
@@ -78,7 +80,7 @@ class KnownInputOutputRotation(RowAttack):
             fit + 2e-5 * self.parameters.guesses, row + 5e-9 * self.parameters.guesses, memory
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)
         moved = bool(view.scheme.get("translation", False))
         fitting = FittingRotations.of(records.original, records.copies[0], moved)
@@ -88,7 +90,7 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class FittingRotations:
     """All orthogonal matrices that map known records to their copies.
 
@@ -143,17 +145,17 @@ class RotationGuess(Reconstruction):
     def __init__(self, fitting: FittingRotations, turns: Array, centre: bool, moved: bool) -> None:
         self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         if self._centre:
             return self._fitting.inside(copies[0])
         return next(self.guesses(copies))
 
-    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+    def guesses(self, copies: Arrays) -> Iterator[Array]:
         inside, outside = self._fitting.inside(copies[0]), self._fitting.outside(copies[0])
         for Q in [np.zeros((self._fitting.unknown,) * 2)] if self._centre else self._turns:
             yield inside + outside @ Q @ self._fitting.rest.T
 
-    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+    def chances(self, copies: Arrays, tolerance: float) -> Array | None:
         if self._moved or self._centre:
             return None
         length = np.linalg.norm(copies[0], axis=1)
@@ -191,7 +193,7 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
         return np.ones(len(length))
     if unknown == 1:
         return np.where(certain, 1.0, 0.5)
-    half = np.divide(length * tolerance, 2.0 * distance, out=np.ones(len(length)), where=~certain)
+    half = quotient(length * tolerance, 2.0 * distance, 1.0, ~certain)
     theta = 2.0 * np.arcsin(half)
     cap = 0.5 * scipy.special.betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
     return np.where(certain, 1.0, np.where(theta <= np.pi / 2.0, cap, 1.0 - cap))

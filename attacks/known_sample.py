@@ -27,15 +27,16 @@ Fails on random projections, whose covariance averages to ``σ² tr K · I`` (li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import product
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
+    CopyBlocks,
     Cost,
     Indices,
     KnownSample,
@@ -87,7 +88,7 @@ class KnownSampleAttack(RowAttack):
             1000, description="rows of sample and copy that the statistic compares"
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         S = view.need(UnpairedRecords).original
         if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
@@ -171,7 +172,7 @@ def turning(z: Array, variances: Array, size: int) -> Array:
         ``λ``, all different by more than their sampling error.
     """
     gaps = variances - variances[:, None]
-    G = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+    G = quotient(1.0, gaps, where=gaps != 0)
     Q = np.zeros_like(G)
     for i, row in enumerate(G):  # Σ_i G_ij G_ik E z_i² z_j z_k
         weighted = z * z[:, i : i + 1]

@@ -21,8 +21,7 @@ Reference: jin2022. ``attacks: all`` omits this attack, which needs ``step``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated
 
@@ -39,6 +38,8 @@ from auditor.numerics.statistics import (
 )
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     NotApplicable,
     PluginParameters,
@@ -49,6 +50,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 from auditor.schemes.base.increments import as_fraction
 
@@ -96,7 +98,7 @@ class LowOrderBits(RowAttack):
         )
         digits: bool = Field(True, description="false: by the law alone, for comparison")
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         found, counting = channels(view), [view.copies.index(copy) for copy in view.counting]
         alone = {place: channels(view.coalition((view.copies[place],))) for place in counting}
         steps = [self._step(name) for name in view.attributes]
@@ -178,14 +180,14 @@ class _Candidates(Reconstruction):
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
 
-    def _found(self, copies: Sequence[Array], which: int) -> Array:
+    def _found(self, copies: Arrays, which: int) -> Array:
         each = zip(self._columns, by_attribute(copies), strict=True)
         return np.stack([column(y)[which] for column, y in each], axis=1)
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._found(copies, 0)
 
-    def candidates(self, copies: Sequence[Array]) -> Array | None:
+    def candidates(self, copies: Arrays) -> Array | None:
         return self._found(copies, 1)
 
 
@@ -206,7 +208,7 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     return values, shares(prior / prior.sum() + UNLIKELY / len(values))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Posterior:
     """Candidates of one attribute, weighted by noise law and last digits."""
 

@@ -16,7 +16,6 @@ attributes one at a time, as the Gaussian prior does under other noise. ``histog
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -24,8 +23,10 @@ from pydantic import Field
 
 from auditor.adversary.single_copy import Method
 from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import deviations
 from auditor.plugin import (
     Array,
+    CopyBlocks,
     Cost,
     ExactMoments,
     NotApplicable,
@@ -91,7 +92,7 @@ class MaximumAPosteriori(RowAttack):
             None, description="bins of a reconstructed prior; by default 100 to 400"
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])
@@ -103,7 +104,7 @@ class MaximumAPosteriori(RowAttack):
             if view.known_law.distribution == "gaussian":
                 W = llse_weights(K_X, view.known_law, view.grain)
                 return LinearMap(mu_X, np.tile(mu_X, len(view.copies)), W)
-            std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))
+            std = deviations(K_X)
             priors = [normal_bins(*each) for each in zip(mu_X, std, found, strict=True)]
         else:
             priors = reconstructed_priors(found, view, blocks, p.method, p.bins)

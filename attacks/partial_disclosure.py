@@ -18,13 +18,13 @@ Moments given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import clip_to_psd, regression
 from auditor.plugin import (
     Affine,
     Array,
     ExactMoments,
+    Indices,
     KnownAttributes,
     LinearAttack,
     NotApplicable,
@@ -63,7 +63,7 @@ class PartialDisclosure(LinearAttack):
         return Affine(W, (kept - V) @ mu, fixed=isinstance(view.given, ExactMoments), known=V)
 
 
-def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:
+def given(K_X: Array, known: Indices, noise: Array | None = None) -> tuple[Array, Array]:
     """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
     ``K_X`` may be singular. Known values may have noise of variances ``noise``, shape (|K|,). Then

@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
     AuditorError,
@@ -33,6 +33,7 @@ from auditor.plugin import (
     CategoricalView,
     Codes,
     Estimated,
+    Flags,
     Inference,
     KnownPairs,
     KnownRecords,
@@ -93,7 +94,7 @@ class Posterior(CategoricalAttack):
             view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect)
         )
 
-    def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
+    def predicates(self, labels: Sequence[Any]) -> Mapping[str, Flags]:
         return {
             name: mask(labels, values, name) for name, values in self.parameters.predicates.items()
         }
@@ -231,9 +232,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
     ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Source: agrawal2001.
     """
     a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
-    order = np.argsort(
-        -np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable"
-    )
+    order = np.argsort(-quotient(counts, a, np.where(counts > 0, np.inf, 0.0)), kind="stable")
     c, noise = counts[order], a[order]
     # t, if q > 0 for the k values of largest counts over a
     possible = (
@@ -256,10 +255,7 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
         shown = q @ T  # 0 for a value that no remaining x leads to; its frequency is 0 too
-        before, q = (
-            q,
-            q * (T @ np.divide(frequency, shown, out=np.zeros_like(shown), where=shown > 0)),
-        )
+        before, q = (q, q * (T @ quotient(frequency, shown)))
         if np.abs(q - before).max() <= SMALL_STEP:
             break
     return q / q.sum()

@@ -15,7 +15,7 @@ that the sample is of this population.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ import numpy as np
 from auditor.adversary.view import Originals
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     KnownRecords,
     KnownSample,
     Reconstruction,
@@ -59,7 +61,7 @@ class QuantileMatching(RowAttack):
     assumes = "The adversary has records of the same population, and copies keep values' order, or turn it round. No law need be known."
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         known = view.need(Originals).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
@@ -75,7 +77,7 @@ class _Matched(Reconstruction):
     def __init__(self, weights: Array, matches: Sequence[Sequence[Match]]) -> None:
         self._weights, self._matches = weights, matches
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         meant = [
             [of(y) for of, y in zip(each, copy.T, strict=True)]
             for each, copy in zip(self._matches, copies, strict=True)
@@ -90,4 +92,4 @@ def match(y: Array, x: Array, o: float = 1.0) -> Match:
     """
     shown, counts = np.unique(o * y, return_counts=True)
     place = (np.cumsum(counts) - 0.5 * counts) / len(y)
-    return Match(shown, np.asarray(np.quantile(x, place, method="hazen")), o)
+    return Match(shown, np.quantile(x, place, method="hazen"), o)

@@ -24,7 +24,7 @@ The adversary's values are exact unless ``noise`` is set; their noise is normal 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -34,7 +34,9 @@ from pydantic import Field
 from auditor.numerics.linear_algebra import in_own_units, regression
 from auditor.plugin import (
     Array,
+    Arrays,
     AuditorError,
+    CopyBlocks,
     Cost,
     Indices,
     KnownAttributes,
@@ -105,7 +107,7 @@ class RecordLinkage(RowAttack):
                 f"noise: the table has no attribute {unknown[0]!r}; it has {', '.join(table.attributes)}"
             )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         if self.parameters.assignment and view.released.count > MOST_ROWS:
             raise NotApplicable(
                 "an assignment weighs all rows against all targets at once, at most 20,000 rows of them"
@@ -182,14 +184,14 @@ class Comparison(Reconstruction):
     R_0: Array
     seen: Sequence[Channel] = ()
 
-    def _combined(self, copies: Sequence[Array]) -> Array:
+    def _combined(self, copies: Arrays) -> Array:
         offset = self.mu - self.centre
         return np.hstack([copy - self.centre for copy in copies]) @ self.W.T - offset
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self.mu + self._combined(copies) @ self.gain.T
 
-    def likeness(self, known: Array, copies: Sequence[Array]) -> Array:
+    def likeness(self, known: Array, copies: Arrays) -> Array:
         combined = self._combined(copies)
         m = (known - self.mu[self.known]) @ self.B.T
         # expanded squares would lose the decisive digits under little noise

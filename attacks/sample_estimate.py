@@ -21,7 +21,7 @@ Tends to the exact posterior mean as the sample grows. *Not checked*: that it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -29,9 +29,11 @@ from pydantic import Field
 
 from auditor.adversary.view import Originals
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.linear_algebra import Pencil, quotient
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     KnownRecords,
     KnownSample,
@@ -85,7 +87,7 @@ class SampleEstimate(RowAttack):
             description="of the kernel, in standard deviations of the data; by default the one that makes the copies most likely",
         )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         known = view.need(Originals).original
         seen, bandwidth = seen_with(view, known), self.parameters.bandwidth
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
@@ -131,11 +133,9 @@ def weighed_covariance(
     # a few records may all be equal
     own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))
     total = own + np.diag(Sigma_r)
-    precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2
+    precision = n * quotient(own, total, 1.0) ** 2
     records = m - 1
-    share = np.divide(
-        precision, precision + records, out=np.ones_like(total), where=precision + records > 0
-    )
+    share = quotient(precision, precision + records, 1.0)
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
     return np.outer(a, a) * from_records + np.outer(b, b) * from_copies
 
@@ -181,7 +181,7 @@ class _OverSample(Reconstruction):
     def __init__(self, seen: Seen, kernel: Kernel) -> None:
         self._seen, self._kernel = seen, kernel
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._seen.values(self._kernel.mean(self._seen.coordinates(copies)))
 
 
@@ -212,7 +212,7 @@ class OverRecords(Reconstruction):
         self._found, self._records = found, records
         self._noisy = np.array([not channel.exact for channel in found])
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         means = []
         for seen, q, log_sum in self._weigh(copies):
             each = [channel.value(y) for channel, y in zip(self._found, seen, strict=True)]
@@ -220,11 +220,11 @@ class OverRecords(Reconstruction):
             means.append(np.where(possible, q.T @ self._records, np.column_stack(each)))
         return np.concatenate(means)
 
-    def log_likelihood(self, copies: Sequence[Array]) -> float:
+    def log_likelihood(self, copies: Arrays) -> float:
         """Return the log-likelihood of rows; an impossible row counts ``LEAST``."""
         return sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(copies))
 
-    def _weigh(self, copies: Sequence[Array]) -> Iterator[tuple[list[Array], Array, Array]]:
+    def _weigh(self, copies: Arrays) -> Iterator[tuple[list[Array], Array, Array]]:
         """Yield pieces of rows by attribute, ``q``, (m, b), and log-means, (b,)."""
         for start, stop in evenly(0, len(copies[0]), len(self._records), CHUNK_VALUES):
             seen = by_attribute([copy[start:stop] for copy in copies])

@@ -24,16 +24,16 @@ used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.view import Originals
+from auditor.numerics.linear_algebra import deviations
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     ExactMoments,
+    Indices,
     Knowledge,
     KnownRecords,
     KnownSample,
@@ -46,6 +46,7 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    unprinted,
 )
 
 from ._some_rows import stacked_moments
@@ -82,7 +83,7 @@ class TransformMatch(RowAttack):
             raise NotApplicable(SECRET)
         super().check(family, knowledge)
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
         from auditor.schemes.linear_maps import cosine_transform
@@ -103,7 +104,7 @@ class TransformMatch(RowAttack):
         return Named.of(C, m, K, len(c), gaps)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Named(Reconstruction):
     """The transform with identified columns.
 
@@ -122,8 +123,8 @@ class Named(Reconstruction):
     """
 
     transform: Array
-    kept: NDArray[np.intp]
-    rest: NDArray[np.intp]
+    kept: Indices
+    rest: Indices
     mean: Array
     guess: Array
     certain: bool
@@ -143,7 +144,7 @@ class Named(Reconstruction):
         fits = gaps <= SAME * float(np.mean(m**2 + np.diag(K)))
         return cls(C, kept, rest, m, guess, bool((fits.sum(axis=1) == 1).all()))
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         c = np.empty((len(copies[0]), len(self.transform)))
         c[:, self.kept] = copies[0]
         c[:, self.rest] = self._guessed(copies[0])
@@ -159,7 +160,7 @@ class Named(Reconstruction):
         return self.mean[self.rest] + (kept - self.mean[self.kept]) @ self.guess.T
 
 
-def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
+def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
     """Return ``g``, (n', N), by the column values nearest to ``c``, (p, N)."""
     nearest: Array = np.array(np.inf)
     for copies in blocks:
@@ -178,5 +179,5 @@ def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
 def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array, int]) -> Array:
     """Return ``g``, shape (n', N), from the columns' mean and covariance."""
     mean, covariance, _ = columns
-    deviations, own = (np.sqrt(np.clip(np.diag(each), 0.0, None)) for each in (K, covariance))
+    deviations, own = (deviations(each) for each in (K, covariance))
     return (mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2

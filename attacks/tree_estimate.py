@@ -18,7 +18,7 @@ Other noise is treated as Gaussian. *Not checked*: that predictors are normal wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ from auditor.numerics.linear_algebra import regression
 from auditor.numerics.truncated_normal import inside, set_apart
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
     Indices,
     KroneckerNoise,
@@ -68,7 +70,7 @@ class TreeEstimate(RowAttack):
         "stronger noise it is llse with the tree's moments, unless the predictors are known."
     )
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         from auditor.adversary.published import TreeMoments
 
         found = view.need(TreeMoments)
@@ -149,7 +151,7 @@ class _OverLeaves(Reconstruction):
         self._weights, self._tree, self._leaves, self._regressed = weights, tree, leaves, regressed
         self.in_clear = None if regressed is None else tree.on
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         k, on = len(self._weights), self._tree.on
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])

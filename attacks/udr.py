@@ -23,17 +23,18 @@ prior loses accuracy with few records or strong noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from auditor.adversary.single_copy import Method, combined_noise, filter_map
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Affine,
     Array,
     Attack,
+    CopyBlocks,
     Cost,
     Estimated,
     LinearAttack,
@@ -103,7 +104,7 @@ class ReconstructedPrior(RowAttack):
     combines = True
     cost = Cost(4e-3, 1.6e-6)
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         priors = reconstructed_priors(found, view, blocks, p.method, p.bins)
         return estimated_by_attribute(histogram_mean, found, priors)
@@ -122,4 +123,4 @@ def univariate_gain(variance: Array, noise: Array) -> Array:
     >>> univariate_gain(np.array([100.0, 0.0]), np.array([25.0, 25.0]))
     array([0.8, 0. ])
     """
-    return np.divide(variance, variance + noise, out=np.zeros(len(variance)), where=variance > 0)
+    return quotient(variance, variance + noise, where=variance > 0)

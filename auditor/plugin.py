@@ -40,29 +40,41 @@ from auditor.adversary.attack import (
     RowAttack,
     mask,
 )
-from auditor.adversary.view import (
+from auditor.adversary.knowledge import (
     Estimated,
-    ExactMoments,
     Knowledge,
     KnownAttributes,
-    KnownPairs,
     KnownRecords,
     KnownSample,
     Perfect,
-    Prior,
     PublishedModel,
     PublishedRules,
+    UniformPrior,
+    UnmatchedRecords,
+)
+from auditor.adversary.view import (
+    ExactMoments,
+    KnownPairs,
+    Prior,
     Records,
     SampleCounts,
     SampleMoments,
-    UniformPrior,
-    UnmatchedRecords,
     UnpairedRecords,
     View,
 )
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.base import AuditorError, DataError, NotApplicable, PluginError, scipy
-from auditor.base.types import Array, ClassRecords, Coalition, Codes, Indices
+from auditor.base.types import (
+    Array,
+    Arrays,
+    ClassRecords,
+    Coalition,
+    Codes,
+    CopyBlocks,
+    Flags,
+    Indices,
+    unprinted,
+)
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.expectations.base import Expectation, Filter, Judgement
@@ -84,6 +96,7 @@ __all__ = [
     "Affine",
     "AffineStack",
     "Array",
+    "Arrays",
     "Attack",
     "AuditorError",
     "Case",
@@ -94,6 +107,7 @@ __all__ = [
     "Codes",
     "Column",
     "Copies",
+    "CopyBlocks",
     "Cost",
     "DataError",
     "DenseNoise",
@@ -103,6 +117,7 @@ __all__ = [
     "Expectation",
     "Feature",
     "Filter",
+    "Flags",
     "Indices",
     "Inference",
     "Inferred",
@@ -156,4 +171,5 @@ __all__ = [
     "register",
     "scipy",
     "stream",
+    "unprinted",
 ]

@@ -10,11 +10,20 @@ from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.adversary.view import NOTHING, Given, Informed, Knowledge, View
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import NOTHING, Given, Informed, View
 from auditor.base import AuditorError, NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Codes
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Coalition,
+    Codes,
+    CopyBlocks,
+    Flags,
+    Indices,
+    unprinted,
+)
 from auditor.data.table import Table
 from auditor.numerics.blocks import CHUNK_VALUES, evenly
 from auditor.numerics.moments import Moments
@@ -24,7 +33,7 @@ from auditor.registry import Plugin
 from auditor.schemes.replacement.law import UniformLaw
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Affine:
     """The estimate ``centre + offset + W (y − H·centre) + V (x − centre)``.
 
@@ -48,7 +57,7 @@ class Affine:
     known: Array | None = None
     apart: bool = False
 
-    def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+    def apply(self, copies: Arrays, centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
 
         Shapes (n, N).
@@ -63,7 +72,7 @@ class Affine:
         return out
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class AffineStack(Sequence[Affine]):
     """Maps of several coalitions in one array.
 
@@ -269,7 +278,7 @@ class LinearAttack(Attack):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Inferred:
     """Posterior of one attribute's values for each record.
 
@@ -289,14 +298,14 @@ class Inferred:
 
     attribute: int
     values: Array
-    groups: NDArray[np.intp]
+    groups: Indices
     posterior: Array
     prior: Array
-    claims: NDArray[np.intp]
+    claims: Indices
     linked: Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Regions:
     """Claimed regions of rare records: ``low ≤ T x ≤ high``.
 
@@ -312,7 +321,7 @@ class Regions:
     directions: Array
     low: Array
     high: Array
-    claims: NDArray[np.bool_]
+    claims: Flags
 
 
 class Reconstruction:
@@ -333,45 +342,45 @@ class Reconstruction:
 
     neighbours: int = 0
     known_noise: Array | None = None
-    in_clear: NDArray[np.intp] | None = None
+    in_clear: Indices | None = None
     assigns: bool = False
 
     def at(self, first: int) -> Reconstruction:
         """Attack on rows from place ``first``, by default itself."""
         return self
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         """Estimates, shape (b, N), for a block of copies, each (b, N)."""
         raise NotImplementedError
 
-    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+    def intervals(self, copies: Arrays, confidence: float) -> tuple[Array, Array] | None:
         """Both ends of posterior intervals, shapes (b, N), or None."""
         return None
 
-    def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
+    def guesses(self, copies: Arrays) -> Iterator[Array] | None:
         """Equally likely estimates, shapes (b, N), or None.
 
         As many for every block.
         """
         return None
 
-    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+    def chances(self, copies: Arrays, tolerance: float) -> Array | None:
         """Probabilities of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, (b,), or None."""
         return None
 
-    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+    def inferred(self, copies: Arrays) -> Inferred | None:
         """Posterior of one attribute's values, or None."""
         return None
 
-    def candidates(self, copies: Sequence[Array]) -> Array | None:
+    def candidates(self, copies: Arrays) -> Array | None:
         """``e^H`` of the posterior, (b, N), NaN if unknown; or None."""
         return None
 
-    def regions(self, copies: Sequence[Array]) -> Regions | None:
+    def regions(self, copies: Arrays) -> Regions | None:
         """Claimed regions of rare records, or None."""
         return None
 
-    def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
+    def likeness(self, known: Array, copies: Arrays) -> Array | None:
         """Each row's likeness to each target, shape (t, b), or None.
 
         On any increasing scale. ``known``, (t, |K|), has the targets' known values.
@@ -404,7 +413,7 @@ class RowAttack(Attack):
     process) suffices; coalitions with equal ones are attacked once."""
 
     @abstractmethod
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         """Attack fitted to one coalition.
 
         ``blocks`` yields k copies of shape (b, N), repeatedly.
@@ -501,7 +510,7 @@ class CategoricalAttack(Attack):
     def infer(self, view: CategoricalView) -> Inference:
         """Return the attack fitted to one coalition, or raise ``NotApplicable``."""
 
-    def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
+    def predicates(self, labels: Sequence[Any]) -> Mapping[str, Flags]:
         """Predicates ``Q(X)`` to measure, as masks of shape (s,) by name."""
         return {}
 
@@ -524,7 +533,7 @@ def _text(value: Any) -> Any:
     return tuple(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
 
 
-def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
+def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> Flags:
     """Domain values that a predicate names.
 
     ``AuditorError`` if a value is not in the domain.

@@ -37,13 +37,12 @@ csiszar1975.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.adversary.view import (
+from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
     KnownAttributes,
@@ -52,19 +51,19 @@ from auditor.adversary.view import (
     PublishedModel,
     PublishedRules,
     Rule,
-    SampleMoments,
     Split,
     Tree,
 )
+from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
-from auditor.numerics.linear_algebra import regression, symmetric_root
+from auditor.numerics.linear_algebra import quotient, regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class LinearModel:
     """``x_t = a + b·x_O + residual``, with attributes by index.
 
@@ -75,20 +74,20 @@ class LinearModel:
     """
 
     target: int
-    on: NDArray[np.intp]
+    on: Indices
     coefficients: Array
     intercept: float
     variance: float
 
 
-def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.intp]) -> LinearModel:
+def least_squares(mean: Array, covariance: Array, target: int, on: Indices) -> LinearModel:
     """Regression of an attribute on others, from their moments."""
     b = regression(covariance[[target]][:, on], covariance[np.ix_(on, on)])[0]
     s2 = max(0.0, float(covariance[target, target] - b @ covariance[on, target]))
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class ModelledMoments(SampleMoments):
     """Sample moments and a published regression.
 
@@ -158,22 +157,20 @@ class RegressionTree(NamedTuple):
     """
 
     target: int
-    on: NDArray[np.intp]
+    on: Indices
     low: Array
     high: Array
     mean: Array
     variance: Array
     share: Array
 
-    def leaf_of(self, x: Array) -> NDArray[np.intp]:
+    def leaf_of(self, x: Array) -> Indices:
         """Each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
         return there.argmax(axis=0)
 
 
-def stated(
-    node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]
-) -> RegressionTree:
+def stated(node: Split | Leaf, target: int, on: Indices, names: Sequence[str]) -> RegressionTree:
     """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
@@ -181,7 +178,7 @@ def stated(
         if isinstance(node, Leaf):
             leaves.append((low, high, node))
             return
-        j = np.arange(len(names)) == names.index(node.on)
+        j = np.arange(len(names)) == names.index(node.split)
         walk(node.below, low, np.where(j, node.at, high))
         walk(node.above, np.where(j, node.at, low), high)
 
@@ -194,7 +191,7 @@ def stated(
     )
 
 
-def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
+def grown(x: Array, y: Array, depth: int, target: int, on: Indices) -> RegressionTree:
     """Tree that an owner would publish, by CART (breiman1984).
 
     Predictors (n, m), target (n,); at most ``depth`` splits above a leaf.
@@ -210,14 +207,16 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
     def node(place: int) -> Split | Leaf:
         if tree.children_left[place] < 0:
             inside = y[number == place]
-            return Leaf(float(inside.mean()), float(inside.var()), inside.size / y.size)
+            share = inside.size / y.size
+            return Leaf(mean=float(inside.mean()), variance=float(inside.var()), share=share)
         below, above = (
             node(children[place]) for children in (tree.children_left, tree.children_right)
         )
         feature = int(tree.feature[place])
-        return Split(str(feature), float(tree.threshold[place] + middle[feature]), below, above)
+        at = float(tree.threshold[place] + middle[feature])
+        return Split(split=str(feature), at=at, below=below, above=above)
 
-    return stated(node(0), target, on, tuple(map(str, range(len(on)))))
+    return stated(node(0), target, on, [*map(str, range(len(on)))])
 
 
 class Leaves(NamedTuple):
@@ -238,7 +237,7 @@ class Leaves(NamedTuple):
     box: Inside
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 
@@ -318,9 +317,7 @@ def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[Lin
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
     estimated = explained + own.variance
-    rho = np.divide(
-        tree.variance, estimated, out=np.zeros_like(estimated), where=estimated > 0
-    ).clip(max=1.0)
+    rho = quotient(tree.variance, estimated).clip(max=1.0)
     b = rho[:, None] * own.coefficients
     a = tree.mean - np.einsum("li,li->l", b, box.mean)
     left = np.maximum(0.0, tree.variance - rho**2 * explained)
@@ -357,7 +354,7 @@ LEAST_GAIN = 1e-12
 class PublishedTable(NamedTuple):
     """Cell of each domain value, shape (s,), and published shares of the cells."""
 
-    cells: NDArray[np.intp]
+    cells: Indices
     shares: Array
 
 
@@ -375,7 +372,7 @@ def published_prior(
     ]
     tables += [
         ruled(rule, attributes, own, ("if-then", place))
-        for place, rule in enumerate(knowledge.rules)
+        for place, rule in enumerate(knowledge.if_then)
     ]
     if knowledge.tree is not None:
         tables.append(grown_tree(knowledge.tree, attributes, own, ("tree",)))
@@ -385,7 +382,7 @@ def published_prior(
     return maximum_entropy(tables, own.size)
 
 
-def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTable:
+def measured(cells: Indices, own: Array, count: int = 0) -> PublishedTable:
     """Cells with the table's own shares, (s,); at least ``count`` cells."""
     return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
 
@@ -399,7 +396,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     for _ in range(MOST_SWEEPS):
         for cells, shares in tables:
             now = np.bincount(cells, q, shares.size)
-            q *= np.divide(shares, now, out=np.zeros_like(shares), where=now > 0)[cells]
+            q *= quotient(shares, now)[cells]
         off = max(
             (
                 float(np.abs(np.bincount(cells, q, shares.size) - shares).max())
@@ -419,7 +416,7 @@ def ruled(
 ) -> PublishedTable:
     """Rule's cells: antecedent with and without consequent, rest."""
     when, then = (
-        _holds(dict(part), attributes, (*path, key))
+        _holds(part, attributes, (*path, key))
         for key, part in (("if", rule.when), ("then", rule.then))
     )
     cells = np.where(when, np.where(then, 0, 1), 2)
@@ -435,14 +432,17 @@ def grown_tree(
     """Cells of a tree grown from the table's shares."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
-    cells_of(tree.on, attributes, (*path, "predictors"))
-    splits, values = {name: cells_of([name], attributes) for name in tree.on}, int(y.max()) + 1
+    cells_of(tree.predictors, attributes, (*path, "predictors"))
+    splits, values = (
+        {name: cells_of([name], attributes) for name in tree.predictors},
+        int(y.max()) + 1,
+    )
     leaf = np.zeros(own.size, dtype=np.intp)
 
-    def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
+    def grow(inside: Indices, left: frozenset[str], depth: int) -> None:
         entropies = {
             name: conditional_entropy(own[inside], splits[name][inside], y[inside])
-            for name in tree.on
+            for name in tree.predictors
             if name in left
         }
         name = min(entropies, key=lambda name: entropies[name], default="")
@@ -457,23 +457,21 @@ def grown_tree(
         for value in np.unique(splits[name][inside]):
             grow(inside[splits[name][inside] == value], left - {name}, depth - 1)
 
-    grow(np.arange(own.size), frozenset(tree.on), tree.depth)
+    grow(np.arange(own.size), frozenset(tree.predictors), tree.depth)
     return measured((leaf - 1) * values + y, own, int(leaf.max()) * values)
 
 
-def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
+def conditional_entropy(share: Array, x: Indices, y: Indices) -> float:
     """``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
-    given = np.divide(
-        joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0
-    )
+    given = quotient(joint, joint.sum(axis=1, keepdims=True), 1.0, joint > 0)
     return float(-(joint * np.log(given)).sum())
 
 
 def cells_of(
     names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
-) -> NDArray[np.intp]:
+) -> Indices:
     """Each domain value's combination of some attributes, shape (s,).
 
     ``DataError`` if an attribute does not exist.
@@ -498,8 +496,8 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
 
 def _holds(
     values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> NDArray[np.bool_]:
-    holds: NDArray[np.bool_] = np.ones(
+) -> Flags:
+    holds: Flags = np.ones(
         int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
     )
     for name, value in values.items():
@@ -528,11 +526,10 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
             f"leaves no record to attack: the table has {table.rows:,}, all of them known"
         )
     if isinstance(knowledge, PublishedModel):
-        predictors = "predictors" if knowledge.regression is None else "coefficients"
-        for place, name in enumerate(knowledge.on if knowledge.tree is None else ()):
-            _check_column(
-                name, table, (predictors, place if knowledge.regression is None else name)
-            )
+        for place, name in enumerate(knowledge.predictors or ()):
+            _check_column(name, table, ("predictors", place))
+        for name in knowledge.coefficients or ():
+            _check_column(name, table, ("coefficients", name))
         _check_splits(knowledge.tree, table, ("tree",))
         _check_column(knowledge.target, table, ("target",))
     if isinstance(knowledge, PublishedRules):
@@ -557,6 +554,6 @@ def _check_column(name: str, table: Table, path: tuple[str | int, ...] = ()) -> 
 
 def _check_splits(node: Split | Leaf | None, table: Table, path: tuple[str | int, ...]) -> None:
     if isinstance(node, Split):
-        _check_column(node.on, table, (*path, "split"))
+        _check_column(node.split, table, (*path, "split"))
         _check_splits(node.below, table, (*path, "below"))
         _check_splits(node.above, table, (*path, "above"))

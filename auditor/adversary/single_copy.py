@@ -17,15 +17,15 @@ Iterations stop early, since convergence makes spikes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from auditor.adversary.attack import Affine, LinearAttack
-from auditor.adversary.view import Perfect, View
+from auditor.adversary.knowledge import Perfect
+from auditor.adversary.view import View
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, unprinted
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import NoiseDensity
@@ -109,9 +109,7 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
     ``fixed``: F, (N, N), and m, (N,), depend on the law alone.
     """
     m = mean - view.centre
-    return Affine(
-        (F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed
-    )
+    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), m - F @ m, fixed)
 
 
 Method = Literal["em", "iteration"]
@@ -125,7 +123,7 @@ CHI_SQUARE_SHARE = 0.01
 """Least change of a step, as a share of the χ² test's 95 % point (agrawal2000)."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Histogram:
     """Histogram: a distribution flat within bins.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
 from auditor.audit.attempts.linear import number_counts
 from auditor.audit.base.release import release_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from auditor.adversary.view import Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.insider.fitted import fitted_records

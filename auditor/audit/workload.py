@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack, expand_all
-from auditor.adversary.view import Knowledge, Perfect
+from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.numeric.error_tally import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,26 @@ ClassRecords = NDArray[Any]
 (``auditor.schemes.generalisation.classes``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
+Levels = Sequence[float]
+"""Levels of copies, in order of release."""
+Arrays = Sequence[Array]
+"""Arrays by copy."""
+CopyBlocks = Iterable[list[Array]]
+"""Blocks of rows, each with one array a copy; restartable."""
 Block = tuple[int, Array, list[Array]]
 """Block number, original rows, rows of all copies."""
 Blocks = Callable[[], Iterable[Block]]
 """Restartable iterable of blocks; the next block may overwrite their arrays."""
 Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
+
+C = TypeVar("C")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def unprinted(cls: type[C]) -> type[C]:
+    """Make a frozen dataclass of private values: its text shows none of them.
+
+    Instances are compared by identity.
+    """
+    return dataclass(frozen=True, eq=False, repr=False)(cls)

@@ -15,14 +15,12 @@ amplify it if levels differ by δ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Flags, Indices, unprinted
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import neighbours
 
@@ -66,7 +64,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     return w, v
 
 
-def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     """Weights of the least noisy copies, and whether they are optimal.
 
     They are if ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012, Theorem 4). A decomposition would show
@@ -155,7 +153,7 @@ def grain_of_moments(loudest: Array) -> Array:
     return np.sqrt(EPS * (1.0 + loudest))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Levels:
     """Level covariances of coalitions of any size among M copies.
 
@@ -166,7 +164,7 @@ class Levels:
         Ascending places, from 0.
     """
 
-    Sigma: Array = field(repr=False)
+    Sigma: Array
     coalitions: Sequence[Coalition]
 
     @classmethod
@@ -219,7 +217,7 @@ class Levels:
             np.put_along_axis(w[here], index, some, axis=1)
         return w, v
 
-    def _runs(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    def _runs(self) -> Iterator[tuple[slice, Indices]]:
         start = 0
         for _, run in groupby(self.coalitions, len):
             index = np.array(list(run), dtype=np.intp)

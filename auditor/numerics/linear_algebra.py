@@ -15,20 +15,32 @@ For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
 
 PROPORTIONAL = 4 * np.finfo(float).eps
 """Tolerance of proportional covariances."""
+
+
+def quotient(a: Any, b: Any, otherwise: Array | float = 0.0, where: Flags | None = None) -> Array:
+    """``a / b`` where a condition holds (``b > 0``), and elsewhere another value."""
+    a, b = np.broadcast_arrays(a, b)
+    out = np.array(np.broadcast_to(otherwise, b.shape), dtype=np.float64)
+    return np.divide(a, b, out=out, where=b > 0 if where is None else where)
+
+
+def deviations(K: Array) -> Array:
+    """Standard deviations of a covariance, shape (N,)."""
+    return np.sqrt(np.clip(np.diag(K), 0.0, None))
 
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
@@ -57,7 +69,7 @@ def is_diagonal(K: Array) -> bool:
     return not (K - np.diag(np.diag(K))).any()
 
 
-def widely_scaled(K: Array) -> NDArray[np.bool_]:
+def widely_scaled(K: Array) -> Flags:
     """Whether eigenvalues would lose small attributes to rounding."""
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
     return root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(
@@ -93,14 +105,14 @@ def symmetric_root(K: Array) -> Array:
 
 def correlation(K: Array) -> Array:
     """Covariance's correlations, 0 for a constant, shape (N, N)."""
-    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    scale = deviations(K)
     product = np.outer(scale, scale)
-    C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
+    C: Array = quotient(K, product)
     np.fill_diagonal(C, 1.0)
     return C
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Pencil:
     """``K_X`` and ``K_0`` diagonalised jointly, for all noise multiples.
 
@@ -118,10 +130,10 @@ class Pencil:
         Whether one is a multiple of the other, of full rank.
     """
 
-    basis: Array = field(repr=False)
-    inverse: Array = field(repr=False)
-    share: Array = field(repr=False)
-    proportional: NDArray[np.bool_]
+    basis: Array
+    inverse: Array
+    share: Array
+    proportional: Flags
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
@@ -156,7 +168,7 @@ class Pencil:
     def gain(self, v: Array) -> Array:
         """``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
         c, total = self.share, self._total(v)
-        kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
+        kept = quotient(c, total)
         one = np.eye(self.basis.shape[-2])
         if self.proportional.all():
             return kept[..., :1, None] * one
@@ -178,12 +190,7 @@ class Pencil:
 
     def _left(self, v: Array) -> Array:
         c, total = self.share, self._total(v)
-        return np.divide(
-            np.asarray(v)[..., None] * c * (1.0 - c),
-            total,
-            out=np.zeros_like(total),
-            where=total > 0,
-        )
+        return quotient(np.asarray(v)[..., None] * c * (1.0 - c), total)
 
     def _total(self, v: Array) -> Array:
         return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
@@ -197,7 +204,7 @@ def regression(K_xy: Array, K_y: Array) -> Array:
     return ranked_regression(K_xy, K_y)[0]
 
 
-def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
+def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, Indices]:
     """``W`` as ``regression``, and the rank of ``K_y``.
 
     Shapes (..., N, d) and (...).
@@ -205,12 +212,12 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
     correlations, scale = in_own_units(K_y)
     values, Q = np.linalg.eigh(correlations)
     keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
+    inverse = quotient(1.0, values, where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
-    return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
+    return in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :], keep.sum(axis=-1)
 
 
-def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
+def of_differences(K: Array, index: Indices, less: Indices) -> Array:
     """Covariances of ``v_index − v_less``, shape (B, k, k)."""
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
@@ -240,7 +247,7 @@ def noise_edge(rows: int, attributes: int, variance: float) -> float:
 
 
 def projection_error_range(
-    data: NDArray[np.float64], noise: NDArray[np.float64], added: NDArray[np.float64], kept: int
+    data: Array, noise: Array, added: Array, kept: int
 ) -> tuple[float, float]:
     """Bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
 
@@ -351,7 +358,7 @@ class Autoregression:
         rows, _ = scipy.signal.lfilter(
             [np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left
         )
-        return np.asarray(rows)
+        return rows
 
     def lead(self, rows: Array, end: Array) -> None:
         """Condition rows on the p rows ``end`` that follow, in place.
@@ -377,7 +384,7 @@ class Autoregression:
         )
         first = rows[: self.order]
         found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
-        return np.asarray(found)
+        return found
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:

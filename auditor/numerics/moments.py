@@ -12,18 +12,16 @@ Moments of row groups add up. Rows are centred *before* products, against roundi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays, Flags, Indices, unprinted
 from auditor.numerics.blocks import evenly
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Moments:
     """Sums over some rows, about a fixed centre (the table's mean).
 
@@ -34,8 +32,8 @@ class Moments:
     """
 
     count: int
-    total: Array = field(repr=False)
-    products: Array = field(repr=False)
+    total: Array
+    products: Array
 
     @classmethod
     def of(cls, rows: Array) -> Moments:
@@ -116,7 +114,7 @@ class Awaited(Moments):
         return self._taken.products
 
 
-def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
+def of_rows(parts: Arrays, centre: Array) -> Moments:
     """Joint moments of tables' rows, (n, N), piece by piece."""
     stack = Stack(centre, len(parts))
     for a, b in stack.pieces(0, len(parts[0])):
@@ -124,7 +122,7 @@ def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
     return stack.moments()
 
 
-def centred(parts: Sequence[Array], centre: Array) -> Array:
+def centred(parts: Arrays, centre: Array) -> Array:
     """``[x, y_1 … y_M]`` less the centre, shape (b, d)."""
     return np.concatenate(parts, axis=1) - np.tile(centre, len(parts))
 
@@ -144,14 +142,14 @@ class Stack:
         """Divide rows ``start`` to ``stop`` evenly into pieces."""
         return evenly(start, stop, len(self._columns), LAID_VALUES)
 
-    def add(self, parts: Sequence[Array]) -> None:
+    def add(self, parts: Arrays) -> None:
         """Add a piece: rows of every table, shapes (b, N)."""
         self.lay(parts)
         columns = self._columns
         piece = Moments(columns.shape[1], columns.sum(axis=1), columns @ columns.T)
         self._parts = [Moments.merge([*self._parts, piece])]
 
-    def lay(self, parts: Sequence[Array]) -> None:
+    def lay(self, parts: Arrays) -> None:
         """Load a piece for ``rows``, without adding it."""
         d, b = len(self._columns), len(parts[0])
         if self._columns.shape[1] != b:
@@ -159,7 +157,7 @@ class Stack:
         for part, columns in zip(parts, np.split(self._columns, len(parts)), strict=True):
             np.subtract(part.T, self._centre, out=columns)
 
-    def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Array:
+    def rows(self, chosen: Indices | Flags) -> Array:
         """Some rows of the last piece, shape (r, d)."""
         return np.ascontiguousarray(self._columns[:, chosen].T)
 
@@ -169,7 +167,7 @@ class Stack:
         return found
 
 
-def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+def neighbours(index: Indices) -> Indices | slice:
     """Consecutive ascending places as a slice; others unchanged."""
     run = (
         index.size > 0
@@ -179,12 +177,12 @@ def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
     return slice(int(index[0]), int(index[-1]) + 1) if run else index
 
 
-def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
+def square(index: Indices | slice) -> tuple[Any, Any]:
     """Index of a square submatrix."""
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
-def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
+def attribute_index(copies: Sequence[int], width: int) -> Indices:
     """Places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width
     return (first[:, None] + np.arange(width)).ravel()

@@ -264,11 +264,7 @@ def spacing(z: Array, generator: Generator) -> Array:
     kind, s = generator
     if kind == "laplace":
         return s * 2.0**-52 * np.exp(np.abs(z) / s)
-    return (
-        np.full(z.shape, s * 2.0**-52)
-        if kind == "uniform"
-        else np.asarray(s * np.spacing(np.abs(z / s)))
-    )
+    return np.full(z.shape, s * 2.0**-52) if kind == "uniform" else s * np.spacing(np.abs(z / s))
 
 
 def _count(y: Array, x: Array, generator: Generator) -> Array:

@@ -15,6 +15,7 @@ to 3 % and means to 0.005 of a deviation for correlations up to 0.8
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,10 @@ ROUNDS = 3
 FAR = 1e3
 """Deviations beyond which a tail's variance is ``1/z²``."""
 LEAST = 1e-9
-"""Least remaining share of a variance."""
+"""Least remaining share of a variance. Below it, a difference of precisions is rounding error and
+its factor is kept."""
+FURTHEST = 1e6
+"""Largest cavity distance from the prior mean, in deviations. Further is rounding error."""
 CLOSEST = 1.0 - 1e-6
 """Largest correlation."""
 
@@ -62,36 +66,98 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     """
     n, d = mean.shape
     covariance = set_apart(covariance)
-    m, B = mean.copy(), np.repeat(covariance[None], n, axis=0)
-    h, p, log_C = np.zeros((n, d)), np.zeros((n, d)), np.zeros((n, d))
-    cut = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    for j in list(cut) * (ROUNDS if cut.size > 1 else 1):
-        column = B[:, :, j].copy()
-        column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])
-        left = np.maximum(1.0 - p[:, j] * column[:, j], LEAST)
-        v_c = column[:, j] / left
-        m_c = (m[:, j] - h[:, j] * column[:, j]) / left
-        log_Z, within, v = cut_normal(m_c, v_c, low[j], high[j])
-        new_p = np.clip(1.0 / v - 1.0 / v_c, 0.0, 1.0 / (LEAST * covariance[j, j]))
-        new_h = (within - m_c) * (new_p + 1.0 / v_c) + m_c * new_p
-        # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        log_C[:, j] = (
-            log_Z
-            + 0.5 * np.log1p(new_p * v_c)
-            - 0.5 * (new_h**2 * v_c + 2 * new_h * m_c - new_p * m_c**2) / (1.0 + new_p * v_c)
-        )
-        more, shift = new_p - p[:, j], new_h - h[:, j]
-        grown = np.maximum(1.0 + more * column[:, j], LEAST)
-        m += column * ((shift - more * m[:, j]) / grown)[:, None]
-        B -= column[:, :, None] * (column * (more / grown)[:, None])[:, None, :]
-        h[:, j], p[:, j] = new_h, new_p
-    # ∫ N(x; m, C) Π_j C_j exp(h_j x_j − p_j x_j²/2) dx, about the former mean
-    M = np.eye(d) + covariance * p[:, None, :]
-    slope = h - p * mean
-    log_mass = (log_C + h * mean - 0.5 * p * mean**2 + 0.5 * slope * (m - mean)).sum(
-        axis=1
-    ) - 0.5 * np.linalg.slogdet(M)[1]
-    return Inside(np.minimum(log_mass, 0.0), np.clip(m, low, high), B)
+    cut = np.flatnonzero(np.isfinite(low) | np.isfinite(high)).tolist()
+
+    def match(j: int, m_c: Array, v_c: Array) -> tuple[Array, Array, Array]:
+        found = cut_normal(m_c, v_c, low[j], high[j])
+        return matched(*found, m_c, v_c, 1.0 / (LEAST * covariance[j, j]))
+
+    zero, order = np.zeros((1, n, d)), cut * (ROUNDS if len(cut) > 1 else 1)
+    start = Start(zero, zero, zero, np.tile(covariance, (1, n, 1, 1)), np.zeros((1, n)))
+    log_mass, moved, B = propagated(
+        mean[None], start, match, order, LEAST**1.5 * np.diag(covariance)
+    )
+    return Inside(np.minimum(log_mass[0], 0.0), np.clip(mean + moved[0], low, high), B[0])
+
+
+class Start(NamedTuple):
+    """Factors ``h, p`` and the posterior that they give before any update.
+
+    Attributes
+    ----------
+    h, p : (K, n, d)
+    moved : (K, n, d)
+        Posterior mean less the prior's.
+    B : (K, n, d, d)
+        Posterior covariance.
+    log_det : (K, n)
+        ``log |I + V diag p|``.
+    """
+
+    h: Array
+    p: Array
+    moved: Array
+    B: Array
+    log_det: Array
+
+
+def propagated(
+    m: Array,
+    start: Start,
+    match: Callable[[int, Array, Array], tuple[Array, Array, Array]],
+    order: Sequence[int],
+    least: Array | float,
+) -> tuple[Array, Array, Array]:
+    """Expectation propagation: log mass, moved mean and covariance.
+
+    Parameters
+    ----------
+    m : broadcast to (K, n, d)
+        Prior means.
+    match
+        Returns ``log C, h, p`` of a dimension's factor, from cavity means and variances, (K, n).
+    order
+        Dimensions to update, one after another.
+    least : (d,)
+        Least cavity variances.
+    """
+    h, p, moved, B, log_det = (part.copy() for part in start)
+    log_C, m = np.zeros_like(h), np.broadcast_to(m, h.shape)
+    furthest = FURTHEST * np.sqrt(np.einsum("...aa->...a", B) + least)
+    least = np.broadcast_to(least, h.shape[-1:])
+    for a in order:
+        column, old = B[..., a].copy(), (log_C[..., a], h[..., a], p[..., a])
+        column[..., a] = np.maximum(column[..., a], least[a])
+        left = 1.0 - p[..., a] * column[..., a]
+        told = left > LEAST
+        left = np.where(told, left, 1.0)
+        # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
+        off = moved[..., a] - column[..., a] * (h[..., a] - p[..., a] * m[..., a])
+        off = off / left
+        told &= np.abs(off) <= furthest[..., a]
+        new = match(a, m[..., a] + np.where(told, off, 0.0), column[..., a] / left)
+        new_C, new_h, new_p = (np.where(told, *pair) for pair in zip(new, old, strict=True))
+        more, shift = new_p - p[..., a], new_h - h[..., a]
+        grown = np.maximum(1.0 + more * column[..., a], LEAST)
+        # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
+        moved += column * ((shift - more * (m[..., a] + moved[..., a])) / grown)[..., None]
+        B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]
+        log_det += np.log(grown)
+        log_C[..., a], h[..., a], p[..., a] = new_C, new_h, new_p
+    # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx
+    log_mass = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * moved).sum(axis=-1)
+    return log_mass - 0.5 * log_det, moved, B
+
+
+def matched(
+    log_Z: Array, mean: Array, v: Array, m_c: Array, v_c: Array, most: float = np.inf
+) -> tuple[Array, Array, Array]:
+    """``log C, h, p`` of the factor that turns ``N(m_c, v_c)`` into these moments."""
+    p = np.clip(1.0 / v - 1.0 / v_c, 0.0, most)
+    h = (mean - m_c) * (p + 1.0 / v_c) + m_c * p
+    # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
+    moved = m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c
+    return log_Z + 0.5 * np.log1p(p * v_c) - moved / (1.0 + p * v_c), h, p
 
 
 def set_apart(covariance: Array) -> Array:

@@ -10,12 +10,11 @@ from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Indices
 
-Places: TypeAlias = NDArray[np.intp]
+Places: TypeAlias = Indices
 
 LARGEST_TABLE = 2.0**12
 """Largest variance for tabled Skellam numbers: some 1,200 probabilities.

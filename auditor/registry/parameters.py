@@ -10,12 +10,20 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeGuard, Union, cast, get_args
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, Union, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema as Schema,
+)
 from pydantic_core import ErrorDetails
 
 from auditor.base import AuditorError, did_you_mean
+from auditor.registry import PluginParameters
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]
@@ -63,6 +71,48 @@ class FieldError(ValueError):
     def __init__(self, message: str, *place: str | int) -> None:
         super().__init__(message)
         self.place = place
+
+
+class Form(PluginParameters):
+    """Base of the models of sections and of named entries.
+
+    ``alone`` is the field of a bare value, as in ``{known-records: 10}``.
+    """
+
+    alone: ClassVar[str] = ""
+
+    @classmethod
+    def spelt_out(cls, argument: Any) -> Any:
+        """Entry's argument as a mapping of fields."""
+        if argument is None:
+            return {}
+        return argument if isinstance(argument, dict) or not cls.alone else {cls.alone: argument}
+
+
+def as_list(value: Any) -> Any:
+    """Tuples as lists, as YAML has them."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str) else as_list(value)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("names a column twice")
+    return names
+
+
+NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Names = Annotated[
+    list[str],
+    BeforeValidator(_several),
+    Field(min_length=1),
+    AfterValidator(_distinct),
+    Schema({"anyOf": [{"type": "string"}, NAMES_SCHEMA]}),
+]
+"""Column names, or a single one."""
 
 
 def kind_of(value: object) -> str:

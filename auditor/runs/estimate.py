@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.attack import Attack
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.base import AuditorError
 from auditor.base.types import Coalition, Microdata
 from auditor.process.containment import with_plugin_errors

@@ -10,19 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published import cells_of, published_prior
-from auditor.adversary.view import (
-    NOTHING,
-    Estimated,
-    Given,
-    Knowledge,
-    KnownPairs,
-    KnownRecords,
-    Perfect,
-    Prior,
-    PublishedRules,
-    SampleCounts,
-)
+from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.release import restricted
 from auditor.base import AuditorError, NotApplicable
 from auditor.base.types import Array, Coalition, Microdata

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.adversary.view import Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.base import AuditorError, pd
 from auditor.data.formats.release_folder import SUFFIXES, TableFiles
 from auditor.data.source import is_public

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from auditor.adversary.attack import Attack, Reconstruction
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.views import estimated_noise
 from auditor.base import AuditorError, DataError

@@ -8,11 +8,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from auditor import registry
+from auditor.adversary.knowledge import KINDS
+from auditor.registry.parameters import Form
 from auditor.results import metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
-from auditor.scenario.problems import Form
 from auditor.scenario.read import Document
-from auditor.scenario.read_data import KNOWLEDGE, DataForm
+from auditor.scenario.read_data import DataForm
 from auditor.scenario.read_expectations import MEASURES, Utility
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
 
@@ -37,7 +38,7 @@ def scenario_schema() -> JSON:
         "scheme": schemes,
         "attack": attacks,
         "measure": measures,
-        "knowledge": _entries("knowledge", KNOWLEDGE, definitions),
+        "knowledge": _entries("knowledge", KINDS, definitions),
         "expectation": _expectation(definitions),
     }
     root["properties"] |= {

@@ -10,8 +10,8 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from auditor.base import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
-from auditor.registry.parameters import FieldError, Whole, shown
-from auditor.scenario.problems import Form, FormError, Problems, plain
+from auditor.registry.parameters import FieldError, Form, Whole, shown
+from auditor.scenario.problems import FormError, Problems, plain
 
 MOST_COPIES = 10_000
 """Limit against typing errors: the covariance of a million copies has terabytes."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.attack import Coalitions
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.base.types import Coalition
 from auditor.data.table import DataUse
 from auditor.registry import PluginParameters

@@ -5,60 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    WithJsonSchema as Schema,
-)
+from pydantic import BaseModel, ValidationError
 
 from auditor.base import Problem, ScenarioError, did_you_mean
-from auditor.registry import PluginParameters
-from auditor.registry.parameters import Found, Path, explain, format_path, kind_of, sentence, shown
+from auditor.registry.parameters import (
+    Form,
+    Found,
+    Path,
+    explain,
+    format_path,
+    kind_of,
+    sentence,
+    shown,
+)
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
-
-
-class Form(PluginParameters):
-    """Base of the models of sections and of named entries.
-
-    ``alone`` is the field of a bare value, as in ``{known-records: 10}``.
-    """
-
-    alone: ClassVar[str] = ""
-
-    @classmethod
-    def spelt_out(cls, argument: Any) -> Any:
-        """Entry's argument as a mapping of fields."""
-        if argument is None:
-            return {}
-        return argument if isinstance(argument, dict) or not cls.alone else {cls.alone: argument}
-
-
-def _several(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _distinct(names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise ValueError("names a column twice")
-    return names
-
-
-NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-Names = Annotated[
-    list[str],
-    BeforeValidator(_several),
-    Field(min_length=1),
-    AfterValidator(_distinct),
-    Schema({"anyOf": [{"type": "string"}, NAMES_SCHEMA]}),
-]
-"""Column names, or a single one."""
 
 
 class FormError(ValueError):

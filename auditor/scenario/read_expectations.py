@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from auditor import registry
-from auditor.adversary.view import KINDS, Knowledge
+from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import did_you_mean
-from auditor.registry.parameters import FieldError, Path, Whole, parse_path, shown
+from auditor.registry.parameters import FieldError, Form, Path, Whole, parse_path, shown
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.results.records import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, UtilityUse
-from auditor.scenario.problems import Form, Problems, read_entry, split
+from auditor.scenario.problems import Problems, read_entry, split
 from auditor.scenario.read_data import parse_knowledge
 from auditor.scenario.read_plugins import id_of, parse_coalitions
 

@@ -16,13 +16,13 @@ from auditor.adversary.attack import (
     Coalitions,
     RowAttack,
 )
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable, PluginError, PluginFailed
 from auditor.process.containment import contained
-from auditor.registry.parameters import FieldError, Path, Whole, shown
+from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
-from auditor.scenario.problems import Form, Problems, read_entry
+from auditor.scenario.problems import Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
 
 

@@ -21,15 +21,13 @@ Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Levels
 from auditor.numerics.linear_algebra import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
@@ -110,11 +108,11 @@ class LinearlyDependent(AdditiveScheme):
     assumes = "Recipients never pool their copies."
     on_grid = False
 
-    def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
+    def level_covariance(self, levels: Levels) -> Array:
         s = np.sqrt(np.asarray(levels, dtype=np.float64))
         return np.outer(s, s)
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # b is the noisiest copy; a fresh draw only if no copy exists
         steps = []
         for copy in range(existing + 1, len(levels) + 1):
@@ -154,10 +152,10 @@ class CornerWave(AdditiveScheme):
     def serial(self, table: TableMoments) -> Autoregression | None:
         return serial_law(self.parameters.serial, table)
 
-    def level_covariance(self, levels: Sequence[float]) -> Array:
+    def level_covariance(self, levels: Levels) -> Array:
         return min_covariance(levels)
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # algorithms 1 and 2 need every level (li2012, 5.2.3); later copies use the bridge
         algorithm = self.parameters.algorithm
         if algorithm == "on-demand":
@@ -168,7 +166,7 @@ class CornerWave(AdditiveScheme):
             return upward_plan(levels)
         return bridge_plan(levels, existing)
 
-    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def released_plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # A copy above the last level is a function of the copy before and of noise independent of X,
         # for any rounding: Theorem 4 holds exactly.
         if self.parameters.algorithm != "bridge":
@@ -176,7 +174,7 @@ class CornerWave(AdditiveScheme):
         return upward_plan(levels, existing)
 
 
-def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
+def on_demand_plan(levels: Levels, existing: int = 0) -> list[Step]:
     """Paper's Algorithm 3: new copies given *all* earlier ones.
 
     Source: li2012 (17) and (18), with ERRATA's transpose.
@@ -188,7 +186,7 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     ]
 
 
-def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
+def _joint_plan(levels: Levels, existing: int) -> list[Step]:
     """Draw new copies jointly, given the others (or Algorithm 1).
 
     By one Cholesky factor of ``Sigma`` (li2012, section 5.2.1 and Lemma 1).

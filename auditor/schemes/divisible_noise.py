@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Indices
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import LARGEST_TABLE, geometric, log_concave, skellam
 from auditor.registry import register
@@ -215,7 +214,7 @@ def skellam_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -
     """
     first, second = middle - low, high - middle
 
-    def log_p(k: Array, at: NDArray[np.intp]) -> Array:
+    def log_p(k: Array, at: Indices) -> Array:
         parts = log_skellam(k, first) + log_skellam(d[at] - k, second)
         return parts - log_skellam(d[at], high - low)
 

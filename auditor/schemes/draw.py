@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import AuditorError
-from auditor.base.types import Array, Codes, Microdata
+from auditor.base.types import Array, Arrays, Codes, Flags, Microdata
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -47,11 +46,11 @@ def drawn_blocks(
     table: Table,
     levels: tuple[float, ...],
     key: Key,
-    copies: Sequence[Array] | None = None,
+    copies: Arrays | None = None,
     existing: int = 0,
     scale: TableMoments | None = None,
     seen: Callable[[Array], None] | None = None,
-) -> Iterator[tuple[int, int, Sequence[Array]]]:
+) -> Iterator[tuple[int, int, Arrays]]:
     """Yield first and last row (exclusive) and all copies' rows, block by block.
 
     Parameters
@@ -155,12 +154,10 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
     return law.units
 
 
-def whole_columns(
-    scheme: Scheme, table: Table, scale: TableMoments | None = None
-) -> NDArray[np.bool_] | None:
+def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Flags | None:
     """Columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
-    return None if units is None else np.asarray(units % 1 == 0)
+    return None if units is None else units % 1 == 0
 
 
 def noise_deviations(
@@ -215,9 +212,7 @@ def codes_digest(table: CategoricalTable) -> str:
 class HeldCopies(Sequence[Array]):
     """Earlier and new copies as arrays."""
 
-    def __init__(
-        self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]
-    ) -> None:
+    def __init__(self, before: Sequence[Microdata], new: Arrays, shape: tuple[int, ...]) -> None:
         self._before = before
         self._new = new
         self._shape = shape

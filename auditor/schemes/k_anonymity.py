@@ -28,11 +28,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices, Levels
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
+from auditor.schemes.base.scheme import Key, LevelRange, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import (
     Ground,
     Partition,
@@ -59,6 +59,7 @@ class AnonymousScheme(Scheme):
     nested: ClassVar[bool] = False
     """Whether it claims that one copy of every coalition is sufficient."""
     trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
+    level_range = LevelRange("k, an integer of at least 1", low=1, whole=True)
     trial_levels = (3.0, 5.0, 4.0)
 
     class Parameters(PluginParameters):
@@ -123,7 +124,7 @@ class AnonymousScheme(Scheme):
         }
 
     @abstractmethod
-    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+    def partitions(self, levels: Levels, existing: int, table: Table) -> list[Partition]:
         """Classes of copies ``existing + 1 … M``; ``levels`` of all M.
 
         Or of all M, if new copies derive from earlier ones. ``AuditorError`` if no generalisation
@@ -145,8 +146,8 @@ class AnonymousScheme(Scheme):
                 f"range: {self.parameters.sensitive!r} has a hierarchy, and its values no range; use `distinct` or `t`"
             )
 
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_sizes(levels, "k", least=1)
+    def check_levels(self, levels: Levels) -> None:
+        super().check_levels(levels)
         if self.table is not None:
             self._check(self.table)
             for k in levels:
@@ -164,11 +165,11 @@ class AnonymousScheme(Scheme):
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
         return from_columns(columns, self._quasi(attributes))
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+    def law(self, levels: Levels, table: TableMoments) -> None:
         """None: copies are deterministic."""
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> AnonymousSampler:
         whole = self.whole_table
         self._check(whole)
@@ -334,7 +335,7 @@ class KAnonymity(AnonymousScheme):
                 f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies"
             )
 
-    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+    def partitions(self, levels: Levels, existing: int, table: Table) -> list[Partition]:
         return [self._partition(k, table) for k in levels[existing:]]
 
     def _partition(self, k: float, table: Table) -> Partition:
@@ -363,7 +364,7 @@ class KAnonymityMultilevel(AnonymousScheme):
     reference = "lefevre2006; xiao2009, Table 1"
     assumes = "The quasi-identifiers are all that an adversary can know of a record."
 
-    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+    def partitions(self, levels: Levels, existing: int, table: Table) -> list[Partition]:
         made: list[Partition] = []
         for k in levels:
             Q, codes, rules = self.rules(k, table)
@@ -384,7 +385,7 @@ class KAnonymityMultilevel(AnonymousScheme):
         return made
 
 
-def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | None]:
+def neighbours(k: float, levels: Levels) -> tuple[int | None, int | None]:
     """Places of the next finer and coarser level.
 
     An existing level is both.

@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays, Levels
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
@@ -45,19 +45,17 @@ class TransformScheme(Scheme):
     def default_levels(self) -> tuple[float, ...]:
         return (0.0,) * int(self.parameters.copies)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         super().check_levels(levels)
         if not self.needs_levels and any(levels):
             raise AuditorError(
                 f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}"
             )
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+    def law(self, levels: Levels, table: TableMoments) -> None:
         """None: a noise law cannot describe a transform."""
 
-    def transformed(
-        self, levels: Sequence[float], table: TableMoments, key: Key
-    ) -> Transformed | None:
+    def transformed(self, levels: Levels, table: TableMoments, key: Key) -> Transformed | None:
         # square only; for the audit
         if self.output_width(table.mean.size) != table.mean.size:
             return None
@@ -67,7 +65,7 @@ class TransformScheme(Scheme):
         return Transformed(tuple(self.transforms(len(levels), table, key)), law)
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> TransformSampler:
         noise = self.additive
         return TransformSampler(
@@ -95,7 +93,7 @@ class TransformSampler(NamedTuple):
     transforms: Sequence[Transform]
     additive: Sampler | None
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         blurred: list[Array] = [x] * len(self.transforms)
         if self.additive is not None:
             before = zip(self.transforms[:existing], out, strict=False)

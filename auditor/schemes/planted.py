@@ -8,12 +8,11 @@ standard normal ``g_i`` this is corner-wave noise exactly. A planted case change
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Arrays, Codes, Levels
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import register
 from auditor.schemes.base.additive import ORIGINAL, Step
@@ -35,28 +34,26 @@ class Planted(Case, CornerWave):
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Change standard normal innovations, (M, b, N), of rows, (b, N)."""
 
-    def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
+    def noise(self, x: Array, z: Arrays, rng: Rng) -> Arrays:
         """Noise of the M copies, each of shape (b, N)."""
         return z
 
-    def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
+    def release(self, x: Array, z: Arrays) -> Arrays:
         """Released copies, each of shape (b, N)."""
         return [x + noise for noise in z]
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         return PlantedSampler(self, psd_root(self.law(levels, table).shape), levels, key)
 
 
 class PlantedSampler:
     """Sampler of innovations that a case changes."""
 
-    def __init__(self, case: Planted, root: Array, levels: Sequence[float], key: Key) -> None:
+    def __init__(self, case: Planted, root: Array, levels: Levels, key: Key) -> None:
         self._case, self._root, self._key = case, root, key
         self._scales = np.sqrt(np.diff(np.asarray(levels, dtype=np.float64), prepend=0.0))
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         rng = stream(self._key.seed, "planted", self._key.scheme, self._key.replicate, index)
         fair = rng.standard_normal((len(out), *x.shape))
         g = fair.copy()
@@ -119,7 +116,7 @@ class PeriodicGenerator(Planted):
 
     name = "periodic-generator"
 
-    def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
+    def noise(self, x: Array, z: Arrays, rng: Rng) -> Arrays:
         return [np.resize(each[: max(1, 7001 * len(x) // 20_000)], x.shape) for each in z]
 
 
@@ -129,7 +126,7 @@ class UnperturbedRows(Planted):
 
     name = "unperturbed-rows"
 
-    def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
+    def noise(self, x: Array, z: Arrays, rng: Rng) -> Arrays:
         bare = rng.random(len(x)) < 0.01
         return [np.where(bare[:, None], 0.0, each) for each in z]
 
@@ -141,7 +138,7 @@ class OneNeighbour(Case, CornerWave):
     name = "one-neighbour"
     trial_levels = (1.0, 0.5)
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         steps = []
         for copy, level in enumerate(levels, start=1):
             lower = [other for other in range(1, copy) if levels[other - 1] < level]
@@ -158,7 +155,7 @@ class MaxForMin(Case, CornerWave):
     name = "max-for-min"
     trial_levels = (0.5, 1.0)
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         return draw_from(np.maximum.outer(levels, levels))[existing:]
 
 

@@ -25,7 +25,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Flags, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
@@ -65,7 +65,7 @@ class Gap(NamedTuple):
     """The released levels next above and next below."""
     after: NDArray[np.int64]
     """Place in the flat arrays where an element of the level belongs."""
-    explicit: NDArray[np.bool_]
+    explicit: Flags
     """Whether the element at that place belongs to the level next below."""
     left: Codes | None
     """Values at the released level next above."""
@@ -73,7 +73,7 @@ class Gap(NamedTuple):
     """Values at the released level next below, equal to ``left`` unless explicit."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class History:
     """Compressed histories of n tuples in flat arrays.
 
@@ -139,9 +139,7 @@ class History:
             p[restored], y[restored] = gap.low, gap.right[restore]
         return type(self)(tuple(sorted((*self.levels, level))), p, y, start)
 
-    def _repair(
-        self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _repair(self, values: Codes, right: Codes, was_explicit: Flags) -> tuple[Flags, Flags]:
         same = values == right
         return was_explicit & same, ~was_explicit & ~same
 
@@ -160,7 +158,7 @@ class MultiPertCopies(Copies):
         size: int,
         key: Key,
         pi: Array | None = None,
-        levels: Sequence[float] = (),
+        levels: Levels = (),
         copies: Sequence[Codes] = (),
     ) -> None:
         super().__init__(original, size, key, pi)
@@ -279,7 +277,7 @@ def codes_generator(
     scheme: UniformScheme,
     table: CategoricalTable,
     key: Key,
-    levels: Sequence[float] = (),
+    levels: Levels = (),
     released: Sequence[Codes] = (),
 ) -> Copies:
     """Generator of further copies, given ``released`` ones at ``levels``.

@@ -8,22 +8,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from auditor.adversary.attack import Attack
-from auditor.adversary.view import KINDS, Knowledge
+from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import AuditorError, NotApplicable, PluginError
 from auditor.base.types import Array, Coalition
 from auditor.process.environment import one_thread
-from auditor.testing.releases import (
-    EVERYBODY,
-    READS_ONLY,
-    ROWS,
-    Case,
-    Contract,
-    ContractError,
-    cases,
-    digest,
-    schemes_of,
-    states,
-)
+from auditor.testing.contract import READS_ONLY, Contract, ContractError, digest
+from auditor.testing.releases import EVERYBODY, ROWS, Case, cases, schemes_of, states
 
 LONGEST_KIND = 30
 """Longest kind of attack in characters, for tables."""

@@ -12,7 +12,7 @@ import numpy as np
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.audit.law_tests.numeric import in_memory_tests
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays
 from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -22,17 +22,8 @@ from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import MatrixLaw
-from auditor.testing.releases import (
-    LEVEL,
-    READS_ONLY,
-    SEED,
-    Contract,
-    answers,
-    as_numbers,
-    digest,
-    levels_of,
-    people,
-)
+from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
+from auditor.testing.releases import answers, as_numbers, levels_of, people
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, in about 100 tests at ``LEVEL``.
@@ -209,7 +200,7 @@ class _NumbersContract(_SchemeContract):
         )
         return law
 
-    def _draw(self, seed: int, out: Sequence[Array] = (), existing: int = 0) -> list[Array]:
+    def _draw(self, seed: int, out: Arrays = (), existing: int = 0) -> list[Array]:
         scheme, shape = self.make(), self.table.values.shape
         copies = list(out) or [_unwritten(scheme.blank(*shape)) for _ in self.levels]
         key = self.key(seed)
@@ -251,9 +242,7 @@ class _NumbersContract(_SchemeContract):
                 f"that `plan` with {existing} copies out draws from {drawn[i, j]:.6g}",
             )
 
-    def _check_law(
-        self, check: str, law: NoiseLaw | None, copies: Sequence[Array], seed: int
-    ) -> None:
+    def _check_law(self, check: str, law: NoiseLaw | None, copies: Arrays, seed: int) -> None:
         if law is None:
             return
         scheme, X = self.make(), self.table.values
@@ -279,7 +268,7 @@ class _NumbersContract(_SchemeContract):
         self._check_law("extension follows the law", law, out, SEED + 2)
         self._check_nested(out)
 
-    def _check_nested(self, copies: Sequence[Array]) -> None:
+    def _check_nested(self, copies: Arrays) -> None:
         if not getattr(self.cls, "nested", False):
             return
         pairs = list(combinations(range(1, len(copies) + 1), 2))

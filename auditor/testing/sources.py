@@ -10,7 +10,7 @@ import numpy as np
 from auditor.base import pd
 from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
-from auditor.testing.releases import SEED, Contract
+from auditor.testing.contract import SEED, Contract
 
 ROWS = 60
 LAW_ROWS = 4000

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import Affine, Coalitions
-from auditor.adversary.view import (
-    Estimated,
-    KnownRecords,
-    Records,
-    SampleMoments,
-    UnpairedRecords,
-    View,
-)
+from auditor.adversary.knowledge import Estimated, KnownRecords
+from auditor.adversary.view import Records, SampleMoments, UnpairedRecords, View
 from auditor.base import NotApplicable
 from auditor.numerics.moments import Moments
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor
+from auditor.adversary.knowledge import PublishedRules, Tree
 from auditor.adversary.published import (
     PublishedTable,
     check_knowledge,
@@ -16,7 +17,6 @@ from auditor.adversary.published import (
     maximum_entropy,
     published_prior,
 )
-from auditor.adversary.view import PublishedRules, Tree
 from auditor.base import DataError
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table

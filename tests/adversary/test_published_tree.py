@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import norm
 
 import auditor
+from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, check_knowledge, grown, stated
-from auditor.adversary.view import Leaf, Split
 from auditor.base import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.moments import Moments

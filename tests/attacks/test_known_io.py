@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.adversary.view import KnownRecords
+from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.numeric.moment_pass import chosen_rows
 from auditor.runs.perturb import Release
 from auditor_attacks.known_io_boosting import FEWEST_RECORDS

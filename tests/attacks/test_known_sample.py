@@ -78,7 +78,7 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     X = table("exponential", 3, 500, 1.5, 6)
     changed = X.copy()
     release = perturb(X, "rotation", [0], seed=5)
-    from auditor.adversary.view import KnownSample
+    from auditor.adversary.knowledge import KnownSample
     from auditor.audit.numeric.moment_pass import chosen_rows
 
     rows = chosen_rows(KnownSample(100), 500, 0, 1)

@@ -10,8 +10,9 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor import registry
 from auditor.adversary.attack import AffineStack
+from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published import ModelledMoments
-from auditor.adversary.view import Estimated, PublishedModel, SampleMoments, View
+from auditor.adversary.view import SampleMoments, View
 from auditor.base import NotApplicable
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import Moments
@@ -197,7 +198,7 @@ def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None
     knowledge, given = Estimated(rows=rows), SampleMoments(moments)
     if model is not None:
         knowledge, given = (
-            PublishedModel(rows=rows, target="c", on=("a",)),
+            PublishedModel(rows=rows, target="c", predictors=("a",)),
             ModelledMoments(moments, model),
         )
     return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)

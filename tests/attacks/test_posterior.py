@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import CategoricalView
-from auditor.adversary.view import Estimated, Prior, SampleCounts, UniformPrior
+from auditor.adversary.knowledge import Estimated, UniformPrior
+from auditor.adversary.view import Prior, SampleCounts
 from auditor.audit.categorical.release import (
     Frame,
     breaches,

@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import multivariate_normal
 
 import auditor
-from auditor.adversary.view import ExactMoments, KnownAttributes, View
+from auditor.adversary.knowledge import KnownAttributes
+from auditor.adversary.view import ExactMoments, View
 from auditor.audit.measures import record_disclosure
 from auditor.audit.measures.record_disclosure import Naming
 from auditor.base import AuditorError, NotApplicable

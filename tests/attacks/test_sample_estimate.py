@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.adversary.view import KnownSample
+from auditor.adversary.knowledge import KnownSample
 from auditor.audit.numeric.moment_pass import chosen_rows
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Product

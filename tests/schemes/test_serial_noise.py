@@ -12,7 +12,7 @@ from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless
 from auditor.schemes.corner_wave import CornerWave
 from auditor.testing import check_scheme
-from auditor.testing.releases import ContractError
+from auditor.testing.contract import ContractError
 
 N = 400
 """Attributes of noise that is independent between them: as many draws of one series."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
+from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.published import TreeMoments
-from auditor.adversary.view import Knowledge
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import Counters, row_errors

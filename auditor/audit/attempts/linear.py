@@ -17,7 +17,8 @@ from auditor.adversary.attack import (
     check_finite_maps,
     check_shape,
 )
-from auditor.adversary.view import SMALL, Knowledge, KnownRecords, View
+from auditor.adversary.knowledge import Knowledge, KnownRecords
+from auditor.adversary.view import SMALL, View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, number_cells

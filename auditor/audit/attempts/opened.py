@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction, RowAttack
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Cells
 from auditor.audit.measures.record_disclosure import (

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, ReleaseRequest
 from auditor.audit.numeric.error_tally import bins
 from auditor.base.types import Array, Coalition, Indices

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.adversary.attack import Inference
-from auditor.adversary.view import Estimated, KnownRecords, Perfect
+from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
 from auditor.audit.base.request import ALL, UNBOUNDED, Bar, CellContext
 from auditor.audit.categorical.error_bars import Bars, jackknifed, redrawn_bars
 from auditor.audit.categorical.posterior_pass import (

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from auditor.adversary.view import Knowledge, Perfect
+from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import CellContext
 from auditor.audit.categorical.attack_records import cell_records, closed_bars, gain_record
 from auditor.audit.categorical.error_bars import jackknifed

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.view import Estimated, KnownRecords
+from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.request import Bar
 from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, given_rows
 from auditor.audit.categorical.release import CodeBlock, Sums

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.view import Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import FEW, joint_codes, mean
 from auditor.audit.insider.features.cells import wave
@@ -41,7 +41,7 @@ from auditor.data.columns.categorical_table import split
 from auditor.data.copies import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.records import FITTED, KEPT, Measurement
-from auditor.schemes.published import PublishedCategories
+from auditor.schemes.published_categories import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""

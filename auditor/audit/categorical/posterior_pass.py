@@ -8,18 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from auditor.adversary.attack import CategoricalAttack, CategoricalView, Inference, probabilities
+from auditor.adversary.knowledge import Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published import cells_of, published_prior
-from auditor.adversary.view import (
-    NOTHING,
-    Given,
-    Knowledge,
-    KnownPairs,
-    KnownRecords,
-    Perfect,
-    Prior,
-    PublishedRules,
-    SampleCounts,
-)
+from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.base.session import made_attack
 from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.release import (

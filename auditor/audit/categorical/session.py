@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session
 from auditor.audit.categorical import first_pass

@@ -29,7 +29,7 @@ from functools import lru_cache
 import numpy as np
 
 from auditor.adversary.attack import LinearAttack, check_real
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from auditor.adversary.view import Knowledge
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile

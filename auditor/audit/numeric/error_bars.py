@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from auditor.adversary.view import Knowledge, KnownSample, Records, SampleMoments, View
+from auditor.adversary.knowledge import Knowledge, KnownSample
+from auditor.adversary.view import Records, SampleMoments, View
 from auditor.audit.numeric.views import Gathered, as_seen
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Flags, Indices

@@ -16,7 +16,8 @@ from auditor.adversary.attack import (
     RowAttack,
     check_affine,
 )
-from auditor.adversary.view import Knowledge, View
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import View
 from auditor.audit.numeric.linear_errors import Maps, held_out_theory
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
 from auditor.adversary.published import check_knowledge
-from auditor.adversary.view import Estimated, Knowledge, KnownRecords, KnownSample, Records
+from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table

@@ -27,6 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from auditor.adversary.knowledge import (
+    Estimated,
+    Knowledge,
+    KnownAttributes,
+    KnownSample,
+    Perfect,
+    PublishedModel,
+    UnmatchedRecords,
+)
 from auditor.adversary.published import (
     LinearModel,
     ModelledMoments,
@@ -38,16 +47,9 @@ from auditor.adversary.published import (
 )
 from auditor.adversary.view import (
     NOTHING,
-    Estimated,
     ExactMoments,
     Given,
-    Knowledge,
-    KnownAttributes,
-    KnownSample,
-    Perfect,
-    PublishedModel,
     SampleMoments,
-    UnmatchedRecords,
     UnpairedRecords,
     View,
 )
@@ -326,11 +328,13 @@ class Gathered:
     def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
         mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
         target, places = self._columns(knowledge)
-        if (figures := knowledge.regression) is None:
-            model = least_squares(mean, K_X, target, places)
-        else:
-            coefficients = np.array(figures.coefficients)
-            model = LinearModel(target, places, coefficients, figures.intercept, figures.variance)
+        model = least_squares(mean, K_X, target, places)
+        if knowledge.coefficients is not None:
+            intercept, variance = knowledge.intercept, knowledge.residual_variance
+            assert intercept is not None
+            assert variance is not None
+            coefficients = np.array([*knowledge.coefficients.values()])
+            model = LinearModel(target, places, coefficients, intercept, variance)
         known = (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None
         return ModelledMoments(copies, model, known)
 

@@ -30,9 +30,15 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from auditor.base import AuditorError, PluginError, counted
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays, Levels
 from auditor.numerics.blocks import block_rows, evenly
-from auditor.numerics.linear_algebra import Autoregression, correlation, is_diagonal, yule_walker
+from auditor.numerics.linear_algebra import (
+    Autoregression,
+    correlation,
+    deviations,
+    is_diagonal,
+    yule_walker,
+)
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import (
@@ -117,13 +123,13 @@ def implied_level_covariance(
     return C[1:, 1:] @ C[1:, 1:].T
 
 
-def min_covariance(levels: Sequence[float]) -> Array:
+def min_covariance(levels: Levels) -> Array:
     """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
     s = np.asarray(levels, dtype=np.float64)
     return np.minimum(s[:, None], s[None, :])
 
 
-def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
+def upward_plan(levels: Levels, existing: int = 0) -> list[Step]:
     """Bridge's steps from the lowest new level up."""
     return bridge_plan(
         levels,
@@ -132,9 +138,7 @@ def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     )
 
 
-def bridge_plan(
-    levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()
-) -> list[Step]:
+def bridge_plan(levels: Levels, existing: int = 0, order: Sequence[int] = ()) -> list[Step]:
     """One step per copy, from its two neighbouring levels only.
 
     The Brownian bridge, equal to li2012 (17)–(18).
@@ -159,7 +163,7 @@ def bridge_plan(
     return steps
 
 
-def _next_to(held: Array, levels: Sequence[float]) -> list[float]:
+def _next_to(held: Array, levels: Levels) -> list[float]:
     if not held.size:
         return []
     place = np.searchsorted(ordered := np.sort(held), levels)
@@ -249,7 +253,7 @@ class SerialRows:
         return self._rows[self._given - shape[0] : self._given]
 
 
-def whitened(law: Autoregression, x: Array, copies: Sequence[Array]) -> list[Array]:
+def whitened(law: Autoregression, x: Array, copies: Arrays) -> list[Array]:
     """Copies with innovations ``Sigma ⊗ K_0`` in place of serial noise."""
     return [x + law.innovations(copy - x) for copy in copies]
 
@@ -277,18 +281,18 @@ class AdditiveScheme(Scheme):
         return "gaussian"
 
     @abstractmethod
-    def level_covariance(self, levels: Sequence[float]) -> Array:
+    def level_covariance(self, levels: Levels) -> Array:
         """``Sigma``, shape (M, M), of levels ``σ_i²``."""
 
     @abstractmethod
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         """Steps that draw copies ``existing + 1 … M``, in order."""
 
-    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def released_plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         """Steps for copies that are rounded to a grid when drawn."""
         return self.plan(levels, existing)
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+    def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         follows_data = self.parameters.noise == "data" and not table.of_first_batch
         return KroneckerNoise(
             self.level_covariance(levels),
@@ -313,7 +317,7 @@ class AdditiveScheme(Scheme):
             table.spans,
         )
 
-    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+    def facts(self, levels: Levels, table: TableMoments) -> dict[str, float]:
         """Correlation dissimilarity (huang2005, Definition 8.1)."""
         if table.covariance.shape[0] < 2:
             return {}
@@ -323,15 +327,13 @@ class AdditiveScheme(Scheme):
             )
         }
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         steps = self.checked_plan(levels, key, existing)
         return AdditiveSampler(
             steps, self.shape(table), levels, key, self.distribution, self.serial(table)
         )
 
-    def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
+    def checked_plan(self, levels: Levels, key: Key, existing: int) -> list[Step]:
         """Plan, for a grid if the key has one, after ``check_plan``."""
         steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
         try:
@@ -347,10 +349,10 @@ class FreshNoise(AdditiveScheme):
     claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
     reference = "li2012, section 5.1.1"
 
-    def level_covariance(self, levels: Sequence[float]) -> Array:
+    def level_covariance(self, levels: Levels) -> Array:
         return np.diag(np.asarray(levels, dtype=np.float64))
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         return [
             Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
             for copy, level in enumerate(levels, start=1)
@@ -365,7 +367,7 @@ class AdditiveSampler:
         self,
         steps: Sequence[Step],
         shape: Array,
-        levels: Sequence[float],
+        levels: Levels,
         key: Key,
         distribution: Distribution = "gaussian",
         serial: Autoregression | None = None,
@@ -377,12 +379,12 @@ class AdditiveSampler:
         self._uniform = distribution == "uniform"
         alone = is_diagonal(shape)
         self._root = None if alone else psd_root(shape).T.copy()
-        self._size = np.sqrt(np.clip(np.diag(shape), 0.0, None)) if alone else np.ones(len(shape))
+        self._size = deviations(shape) if alone else np.ones(len(shape))
         self._levels = levels
         self._key = key
         self._grid = np.array(key.grid)
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         uses = Counter(innovation for step in self._steps for innovation, _ in step.fresh)
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in uses}
         ahead = self._continued(x) if index == 0 and self._key.past and self._serial else {}

@@ -25,10 +25,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags, Levels
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
@@ -208,7 +207,7 @@ class Filled:
     present: Array = field(repr=False)
 
     @classmethod
-    def of(cls, blanks: NDArray[np.bool_] | None) -> Filled | None:
+    def of(cls, blanks: Flags | None) -> Filled | None:
         """Filled cells by indicator of blanks, (n, N)."""
         if blanks is None:
             return None
@@ -383,11 +382,7 @@ class Guarantees:
             if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE
             else None
         )
-        return (
-            self.spans
-            if units is None
-            else np.asarray(np.floor(self.spans / units + WHOLE) * units)
-        )
+        return self.spans if units is None else np.floor(self.spans / units + WHOLE) * units
 
     def counted(self, copies: Sequence[int]) -> list[float]:
         """Levels that count: one process's least, else all."""
@@ -427,7 +422,7 @@ class Guarantees:
         return combined_noise(self.law.of(copies).passed_root, N)
 
     @cached_property
-    def _useless(self) -> NDArray[np.bool_]:
+    def _useless(self) -> Flags:
         return makes_useless(self.law)
 
     def _gaussian(self, found: Length) -> Guarantee:
@@ -441,7 +436,7 @@ class Guarantees:
             "epsilon_at_delta": Figure(gaussian_epsilon(mu, self.delta), note),
         }
 
-    def _values(self, levels: Sequence[float]) -> Guarantee:
+    def _values(self, levels: Levels) -> Guarantee:
         moves = [(j, float(change), self.records) for j, change in enumerate(self.changes)]
         if self.filled is not None:  # all records of a unit move a filled cell together
             shifts = self.records * self.changes / self.filled.present
@@ -481,7 +476,7 @@ class Guarantees:
             return Figure(skellam_epsilon(d, v, self.delta))
         return Figure(bound, BY_VALUE)
 
-    def _uniform(self, levels: Sequence[float]) -> Guarantee:
+    def _uniform(self, levels: Levels) -> Guarantee:
         """Guarantee of a matrix times independent numbers on ±√3.
 
         Overlapping outputs are equally likely; others disclose the record.

@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, nearest, quoted
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays, Levels
 from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
@@ -82,7 +82,7 @@ class ProcessSampler:
         process: Process,
         steps: Sequence[Step],
         variances: Array,
-        levels: Sequence[float],
+        levels: Levels,
         key: Key,
         units: Array | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class ProcessSampler:
         self._grid, self._units = np.array(key.grid), units
         self._fraction = as_fraction(np.ones(len(variances)) if units is None else units)
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         streams = {
             step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1])
             for step in self._steps
@@ -104,7 +104,7 @@ class ProcessSampler:
                 ]
                 self._draw(step, parents, streams[step.copy], out[step.copy - 1][start:stop])
 
-    def _draw(self, step: Step, parents: Sequence[Array], rng: Rng, y: Array) -> None:
+    def _draw(self, step: Step, parents: Arrays, rng: Rng, y: Array) -> None:
         if not step.fresh:
             np.copyto(y, parents[0])
             return
@@ -192,7 +192,7 @@ class ProcessScheme(AdditiveScheme):
         """Lattice step of each attribute, shape (N,), or None."""
         return None
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+    def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         Sigma, K_0 = self.level_covariance(levels), self.shape(table)
         return KroneckerNoise(
             Sigma,
@@ -202,9 +202,7 @@ class ProcessScheme(AdditiveScheme):
             units=self.units(table),
         )
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
@@ -227,13 +225,13 @@ class MultilevelProcess(ProcessScheme):
         "Nothing of the data: the noise's increments are independent of them and of each other."
     )
 
-    def level_covariance(self, levels: Sequence[float]) -> Array:
+    def level_covariance(self, levels: Levels) -> Array:
         return min_covariance(levels)
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         return bridge_plan(levels, existing)
 
-    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def released_plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # a copy above the last is then a function of it, even rounded to a grid
         return upward_plan(levels, existing)
 
@@ -273,17 +271,15 @@ class LatticeScheme(ProcessScheme):
     def units(self, table: TableMoments) -> Array:
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+    def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         self._check_exact(levels, table)
         return super().law(levels, table)
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         self._check_exact(levels[existing:], table)
         return super().sampler(levels, table, key, existing)
 
-    def _check_exact(self, levels: Sequence[float], table: TableMoments) -> None:
+    def _check_exact(self, levels: Levels, table: TableMoments) -> None:
         check_exact(
             self.units(table), max(levels, default=0.0) * np.diag(self.shape(table)), table.recorded
         )
@@ -292,7 +288,7 @@ class LatticeScheme(ProcessScheme):
 class MultilevelLattice(LatticeScheme, MultilevelProcess):
     """One process of whole numbers for all copies of a request."""
 
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # increments are many times faster to draw than bridges
         return upward_plan(levels, existing)
 

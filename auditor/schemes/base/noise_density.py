@@ -241,9 +241,9 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
         return _saddle_point_tail(at, v) - np.where(
             on, 0.0, 0.5 * np.exp(_log_skellam(at * unit, s, unit))
         )
-    return _each_once(
-        lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at
-    ) + 0.5 * np.exp(_log_skellam(t, s, unit))
+    return _each_once(lambda k: scipy.special.chndtr(v, 2.0 * (k + 1.0), v), at) + 0.5 * np.exp(
+        _log_skellam(t, s, unit)
+    )
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -277,8 +277,8 @@ _LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
     "skellam": _log_skellam,
 }
 _TAIL: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": lambda t, s, unit: np.asarray(scipy.special.ndtr(t / -s)),
-    "laplace": lambda t, s, unit: np.asarray(0.5 * np.exp(-t / (s / np.sqrt(2.0)))),
+    "gaussian": lambda t, s, unit: scipy.special.ndtr(t / -s),
+    "laplace": lambda t, s, unit: 0.5 * np.exp(-t / (s / np.sqrt(2.0))),
     "geometric": _geometric_tail,
     "skellam": _skellam_tail,
 }

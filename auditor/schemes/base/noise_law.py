@@ -17,10 +17,9 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Arrays, Coalition, Flags, Indices, unprinted
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
     EPS,
@@ -40,7 +39,7 @@ BITS = 8
 """Rounding errors allowed in a stated covariance, in units of the last place."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class KroneckerNoise:
     """Noise with covariance ``K_Z = Sigma ⊗ K_0``, Gaussian by default.
 
@@ -64,12 +63,12 @@ class KroneckerNoise:
         Covariance of all records: ``R ⊗ K_Z``.
     """
 
-    level_covariance: Array = field(repr=False)
-    shape: Array = field(repr=False)
+    level_covariance: Array
+    shape: Array
     follows_data: bool = False
     distribution: Distribution | Literal["unstated"] = "gaussian"
     one_process: bool = False
-    units: Array | None = field(default=None, repr=False)
+    units: Array | None = None
     serial: Autoregression | None = None
 
     @property
@@ -105,7 +104,7 @@ class KroneckerNoise:
         """``U rootᵀ``, shape (..., MN), of rows of variance 1."""
         return _times_kronecker(U, self._level_root.T, self._shape_root.T)
 
-    def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
+    def of_attributes(self, columns: Indices) -> KroneckerNoise:
         """Law of some attributes."""
         units = None if self.units is None else self.units[columns]
         return replace(
@@ -182,7 +181,7 @@ class KroneckerNoise:
         return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class DenseNoise:
     """Jointly Gaussian noise with any covariance.
 
@@ -192,7 +191,7 @@ class DenseNoise:
         ``K_Z``, positive semi-definite, *not checked*.
     """
 
-    covariance: Array = field(repr=False)
+    covariance: Array
     width: int
     follows_data: bool = False
     distribution: ClassVar[Distribution] = "gaussian"
@@ -228,7 +227,7 @@ class DenseNoise:
         index = attribute_index(copies, self.width)
         return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
 
-    def of_attributes(self, columns: NDArray[np.intp]) -> DenseNoise:
+    def of_attributes(self, columns: Indices) -> DenseNoise:
         index = (np.arange(self.copies)[:, None] * self.width + columns).ravel()
         return DenseNoise(self.covariance[np.ix_(index, index)], len(columns))
 
@@ -291,7 +290,7 @@ def undo_root(K: Array) -> Array:
     return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 
-def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
+def one_suffices(useless: Flags, copies: Sequence[int]) -> bool:
     """Whether one copy makes all others useless (``makes_useless``)."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
@@ -307,7 +306,7 @@ def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> 
     ]
 
 
-def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
+def makes_useless(law: NoiseLaw) -> Flags:
     """Whether copy b makes copy j useless, for each pair, shape (M, M).
 
     With jointly Gaussian noise and ``Cov(Z_b, Z_j) = Var(Z_b)``, ``Y_j`` is ``Y_b`` plus
@@ -380,7 +379,7 @@ def increment_density(
     return IncrementDensity(low / high, law.density_at(high, attribute))
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Transform:
     """``x ↦ M x + t``.
 
@@ -390,8 +389,8 @@ class Transform:
     shift : (n',)
     """
 
-    matrix: Array = field(repr=False)
-    shift: Array = field(repr=False)
+    matrix: Array
+    shift: Array
 
     def apply(self, x: Array, out: Array) -> None:
         """Write ``x Mᵀ + t``, shape (b, n')."""
@@ -429,7 +428,7 @@ class Transformed:
     transforms: tuple[Transform, ...] = field(repr=False)
     law: NoiseLaw
 
-    def undo(self, copies: Sequence[Array]) -> list[Array]:
+    def undo(self, copies: Arrays) -> list[Array]:
         """``u_i`` of some rows of all copies, each of shape (b, N)."""
         return [
             transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)

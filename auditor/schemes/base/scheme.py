@@ -13,9 +13,10 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.base.types import Array, Block, Coalition
+from auditor.base.types import Array, Arrays, Block, Coalition, Levels, unprinted
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
+from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import Seed
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
@@ -23,7 +24,7 @@ from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
 E = TypeVar("E")
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class TableMoments:
     """Exact first and second moments of the released table.
 
@@ -45,14 +46,14 @@ class TableMoments:
     covariance: Array
     rows: int
     spans: Array | None = None
-    steps: Callable[[], Recorded] | None = field(default=None, repr=False)
+    steps: Callable[[], Recorded] | None = None
     """Finds the columns' recording steps, for noise on a lattice.
     """
-    lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
+    lags: Callable[[], tuple[Array, int]] | None = None
     """Finds autocorrelations, for serial noise."""
     first: TableMoments | None = None
     of_first_batch: bool = False
-    population: Callable[[], Array | None] | None = field(default=None, repr=False)
+    population: Callable[[], Array | None] | None = None
     """Finds the population covariance, if the source states one."""
 
     @property
@@ -95,7 +96,7 @@ class TableMoments:
     @cached_property
     def deviation(self) -> Array:
         """Standard deviations, shape (N,)."""
-        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
+        return deviations(self.covariance)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Key:
 class RowsOf(Sequence[Array]):
     """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
-    def __init__(self, copies: Sequence[Array], start: int, stop: int) -> None:
+    def __init__(self, copies: Arrays, start: int, stop: int) -> None:
         self._copies = copies
         self._rows = slice(start, stop)
 
@@ -146,7 +147,7 @@ class RowsOf(Sequence[Array]):
 class Sampler(Protocol):
     """Draws the copies of one release block by block, in any order of blocks."""
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         """Write the copies of one block of rows.
 
         Parameters
@@ -160,12 +161,28 @@ class Sampler(Protocol):
 class MadeCopies(NamedTuple):
     """Sampler that returns rows of copies in memory."""
 
-    copies: Sequence[Array]
+    copies: Arrays
     bounds: Sequence[tuple[int, int]]
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         for number, copy in enumerate(self.copies, start=existing):
             out[number][...] = copy[slice(*self.bounds[index])]
+
+
+class LevelRange(NamedTuple):
+    """Levels that a scheme can use: finite, from ``low`` to ``high``."""
+
+    what: str
+    low: float = 0.0
+    high: float = np.inf
+    excluded: tuple[float, ...] = ()
+    whole: bool = False
+
+    def holds(self, level: float) -> bool:
+        """Whether a level lies in the range."""
+        inside = bool(np.isfinite(level)) and self.low <= level <= self.high
+        whole = not self.whole or float(level).is_integer()
+        return inside and whole and level not in self.excluded
 
 
 class Scheme(Plugin):
@@ -201,6 +218,7 @@ class Scheme(Plugin):
     """
     has_matrices: ClassVar[bool] = False
     """Whether it multiplies records by secret matrices."""
+    level_range: ClassVar[LevelRange] = LevelRange("a finite noise multiple σ² ≥ 0")
     level_of_original: ClassVar[float | None] = None
     """Level at which a copy is the original. Copies of two runs then average out.
     """
@@ -223,13 +241,11 @@ class Scheme(Plugin):
             raise AuditorError(f"{self.name} needs the table as a whole")
         return self.table
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         """Refuse levels the scheme cannot use (``AuditorError``)."""
-        check_each(
-            levels,
-            lambda level: bool(np.isfinite(level)) and level >= 0,
-            "a finite noise multiple σ² ≥ 0",
-        )
+        for number, level in enumerate(levels, start=1):
+            if not self.level_range.holds(level):
+                raise AuditorError(f"level {number} must be {self.level_range.what}; got {level!r}")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; accepts any by default.
@@ -257,7 +273,7 @@ class Scheme(Plugin):
         """Names of these columns, with the number of the copy."""
         return []
 
-    def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
+    def redrawn(self, levels: Levels, table: TableMoments) -> Scheme | None:
         """Scheme that draws such copies again, or None."""
         return self if self.makes_copies else None
 
@@ -270,7 +286,7 @@ class Scheme(Plugin):
         """Levels of a release that states none."""
         return ()
 
-    def count(self, levels: Sequence[float]) -> int:
+    def count(self, levels: Levels) -> int:
         """Number of copies."""
         return len(levels)
 
@@ -296,21 +312,19 @@ class Scheme(Plugin):
         return columns
 
     @abstractmethod
-    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         """Exact noise law of copies at these levels, or None."""
 
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         """Core-seconds per release besides a draw per value."""
         return 0.0
 
-    def transformed(
-        self, levels: Sequence[float], table: TableMoments, key: Key
-    ) -> Transformed | None:
+    def transformed(self, levels: Levels, table: TableMoments, key: Key) -> Transformed | None:
         """Square matrices applied to original plus noise, or None."""
         return None
 
     def drawn_apart(
-        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+        self, levels: Levels, x: Array, copies: Arrays
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
         """Draws apart from values, where the law is unstated, or None.
 
@@ -318,7 +332,7 @@ class Scheme(Plugin):
         """
         return None
 
-    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+    def facts(self, levels: Levels, table: TableMoments) -> dict[str, float]:
         """Figures of the release for the results, metric → value."""
         return {}
 
@@ -341,9 +355,7 @@ class Scheme(Plugin):
         return {}
 
     @abstractmethod
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
 
 
@@ -412,33 +424,6 @@ class Case(Scheme):
     """Table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
     """Expectations; a leak counts as found if one fails."""
-
-
-def check_each(levels: Sequence[float], fits: Callable[[float], bool], what: str) -> None:
-    """Refuse a level outside the scheme's range (``AuditorError``)."""
-    for number, level in enumerate(levels, start=1):
-        if not fits(level):
-            raise AuditorError(f"level {number} must be {what}; got {level!r}")
-
-
-def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
-    """Refuse a level that is not a whole number of at least ``least``."""
-    wanted = f"{what}, an integer of at least {least}"
-    check_each(
-        levels,
-        lambda level: np.isfinite(level) and level >= least and float(level).is_integer(),
-        wanted,
-    )
-
-
-def check_shares(levels: Sequence[float], what: str, zero: bool = False, one: bool = False) -> None:
-    """Refuse a level outside (0, 1); ``zero`` and ``one`` include the ends."""
-    between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
-    check_each(
-        levels,
-        lambda level: 0 < level < 1 or (zero and level == 0) or (one and level == 1),
-        f"{what}, {between}",
-    )
 
 
 MOST_LAGS = 12

@@ -33,7 +33,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Flags, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -77,7 +77,7 @@ def classes(copies: Sequence[ClassRecords]) -> Indices:
     return np.stack([copy["class"] for copy in copies], axis=1)
 
 
-def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
+def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, Flags]:
     """Attribute's values, (b,), and whether any copy has them."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
@@ -453,7 +453,7 @@ def _cuts(
             yield part[below], part[~below]
 
 
-def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | None:
+def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
     """Ranges below the median cut, or the last possible one.
 
     None if all cross.

@@ -6,16 +6,15 @@ MDAV (maximum distance to average vector), nearest neighbours, or runs of ranks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, Levels
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.scheme import check_sizes
+from auditor.schemes.base.scheme import LevelRange
 from auditor.schemes.masking.masked import MaskedScheme
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
@@ -26,13 +25,12 @@ NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
 class GroupScheme(MaskedScheme):
     """Base of schemes whose level is k, the least size of a group."""
 
+    level_range = LevelRange(
+        "k, the least size of a group, an integer of at least 2", low=2, whole=True
+    )
     trial_levels = (3.0, 10.0, 5.0)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_sizes(levels, "k, the least size of a group")
-        super().check_levels(levels)
-
-    def least_rows(self, levels: Sequence[float]) -> int:
+    def least_rows(self, levels: Levels) -> int:
         return int(max(levels))
 
 
@@ -133,7 +131,7 @@ class Condensation(GroupScheme):
     reference = "aggarwal2004; liu2008, section 1"
     assumes = "Records of a group differ widely, and recipients never pool their copies."
 
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -172,7 +170,7 @@ class MicroAggregation(GroupScheme):
             "mdav", description="mdav: whole records; univariate: each column by itself"
         )
 
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return (
             sum(grouping_seconds(rows, width, k) for k in levels)
             if self.parameters.method == "mdav"

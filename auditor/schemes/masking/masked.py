@@ -18,29 +18,20 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.base import AuditorError, counted, did_you_mean
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Arrays, Flags, Indices, Levels
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import (
-    Key,
-    MadeCopies,
-    Scheme,
-    TableMoments,
-    check_shares,
-    check_sizes,
-)
+from auditor.schemes.base.scheme import Key, LevelRange, MadeCopies, Scheme, TableMoments
 
 
 class MaskedScheme(Scheme):
@@ -53,15 +44,15 @@ class MaskedScheme(Scheme):
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """One copy of a table, shape (n, N), rows in place."""
 
-    def least_rows(self, levels: Sequence[float]) -> int:
+    def least_rows(self, levels: Levels) -> int:
         """Fewest records needed at these levels."""
         return 1
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+    def law(self, levels: Levels, table: TableMoments) -> None:
         """None: the perturbation depends on the values."""
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
         whole = self.whole_table
         self._check_rows(whole, levels[existing:])
@@ -75,12 +66,12 @@ class MaskedScheme(Scheme):
         ]
         return MadeCopies(made, row_blocks(whole.rows, whole.width))
 
-    def check_levels(self, levels: Sequence[float]) -> None:
+    def check_levels(self, levels: Levels) -> None:
         super().check_levels(levels)
         if self.table is not None:
             self._check_rows(self.table, levels)
 
-    def _check_rows(self, table: Table, levels: Sequence[float]) -> None:
+    def _check_rows(self, table: Table, levels: Levels) -> None:
         least = self.least_rows(levels) if levels else 1
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
@@ -144,6 +135,9 @@ def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Arr
     return np.where(base > 0, origin + step * multiple, X)
 
 
+CODED = "the share of records coded at an end"
+
+
 @register
 class TopCoding(MaskedScheme):
     """Values beyond a quantile replaced by one code (level = share coded).
@@ -172,14 +166,11 @@ class TopCoding(MaskedScheme):
             "quantile", description="the quantile, or the mean of what is coded: totals stay"
         )
 
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_shares(levels, "the share of records coded at an end")
+    @property
+    def level_range(self) -> LevelRange:  # type: ignore[override]
         if self.parameters.ends == "both":
-            check_shares(
-                [2 * level for level in levels],
-                "twice the share of records coded at each of both ends",
-                one=True,
-            )
+            return LevelRange(f"{CODED} at each of both, above 0 and at most 0.5", 0.0, 0.5, (0.0,))
+        return LevelRange(f"{CODED}, above 0 and below 1", 0.0, 1.0, (0.0, 1.0))
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
@@ -192,7 +183,7 @@ class TopCoding(MaskedScheme):
         return Y
 
 
-def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
+def code_of(X: Array, beyond: Flags, quantile: Array, mean: bool) -> Array:
     """Quantile, or mean beyond it, (N,)."""
     count = beyond.sum(axis=0)
     return np.where(
@@ -213,10 +204,10 @@ class Sampling(MaskedScheme):
     reference = "skinner1994; hundepool2012, chapter 3"
     assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
     level_of_original = 1.0
+    level_range = LevelRange(
+        "the share of records released, above 0 and at most 1", high=1.0, excluded=(0.0,)
+    )
     trial_levels = (0.3, 0.8, 0.5)
-
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_shares(levels, "the share of records released", one=True)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
@@ -237,10 +228,8 @@ class Resampling(MaskedScheme):
     claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
     reference = "heer1993; hundepool2012, chapter 3"
     assumes = "There are few records, so a sample's quantiles differ from the original's."
+    level_range = LevelRange("the number of samples, an integer of at least 1", low=1, whole=True)
     trial_levels = (1.0, 5.0, 3.0)
-
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_sizes(levels, "the number of samples", least=1)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         Y = np.empty_like(X)
@@ -263,6 +252,7 @@ class DataSwapping(MaskedScheme):
     reference = "dalenius1982; hundepool2012, chapter 3"
     assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
     level_of_original = 0.0
+    level_range = LevelRange("the share of values exchanged, at least 0 and at most 1", high=1.0)
     trial_levels = (0.2, 0.6, 0.4)
 
     class Parameters(PluginParameters):
@@ -272,9 +262,6 @@ class DataSwapping(MaskedScheme):
             None,
             description="column whose value both records of a pair have; it is not swapped itself",
         )
-
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_shares(levels, "the share of values exchanged", zero=True, one=True)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
@@ -335,12 +322,12 @@ class RankSwapping(MaskedScheme):
     reference = "moore1996; hundepool2012, chapter 3"
     assumes = "Values of similar rank differ in size, and recipients never pool their copies."
     level_of_original = 0.0
+    level_range = LevelRange(
+        "p, the share of all ranks that a value may move, at least 0 and at most 1", high=1.0
+    )
     trial_levels = (0.05, 0.2, 0.1)
 
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
-
-    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+    def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -394,14 +381,14 @@ class MultiplicativeNoise(Scheme):
             description="whether normal noise is added to the logarithms; unbiased on the original scale",
         )
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+    def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         w = np.asarray(levels, dtype=np.float64)
         w = np.expm1(w) if self.parameters.logs else w
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(w), np.diag(squares), distribution="unstated")
 
     def drawn_apart(
-        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+        self, levels: Levels, x: Array, copies: Arrays
     ) -> tuple[Array, list[Array], KroneckerNoise]:
         """Rows in column units, sum with ``√v g``, law.
 
@@ -424,7 +411,7 @@ class MultiplicativeNoise(Scheme):
         )
 
     def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> FactorSampler:
         return FactorSampler(levels, key, self.parameters.logs)
 
@@ -432,12 +419,12 @@ class MultiplicativeNoise(Scheme):
 class FactorSampler(NamedTuple):
     """Multiplies rows by factors."""
 
-    levels: Sequence[float]
+    levels: Levels
     key: Key
     logs: bool
     in_order: bool = True
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         for copy, level in enumerate(self.levels[existing:], start=existing + 1):
             y, rng = out[copy - 1], noise_stream(self.key, index, copy, level)
             np.multiply(x, factors(level, x.shape, rng, self.logs), out=y)

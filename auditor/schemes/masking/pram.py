@@ -15,7 +15,6 @@ matrix is public.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Self
@@ -24,9 +23,10 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, counted, quoted
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
@@ -129,7 +129,7 @@ class Pram(UniformScheme):
             )
         return level * np.eye(size) + (1.0 - level) * self._P
 
-    def channel(self, levels: Sequence[float], size: int) -> MatrixLaw:
+    def channel(self, levels: Levels, size: int) -> MatrixLaw:
         return MatrixLaw(
             tuple(levels),
             size,
@@ -164,6 +164,6 @@ def invariant(P: Array, q: Array) -> Array:
     """
     joint = q[:, None] * P
     shown = joint.sum(axis=0)
-    Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
+    Q = quotient(joint, shown).T
     # outputs of probability 0 are spread by q
     return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Indices, Levels
 from auditor.data.columns.categorical_table import (
     BLOCK_WIDTH,
     Attribute,
@@ -47,10 +47,11 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
+from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.law import UniformLaw, step
 
 __all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"]
@@ -85,11 +86,7 @@ def coins(
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
     else:
         given, some = low / high + (1 - low / high) * pi, pi > 0
-        equal = Coin(
-            u,
-            (1 - u)
-            * (1 - (1 - low / level) * np.divide(pi, given, out=np.zeros_like(pi), where=some)),
-        )
+        equal = Coin(u, (1 - u) * (1 - (1 - low / level) * quotient(pi, given, where=some)))
     differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
     return equal, differ
 
@@ -107,7 +104,7 @@ def replacements(
     return inverse(rng.random(n), pi).astype(kind)
 
 
-def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
+def inverse(u: Array, pi: Array) -> Indices:
     """``π`` quantiles of [0, 1) numbers, shape (n,)."""
     sums = np.cumsum(pi)
     return np.searchsorted(sums / sums[-1], u, side="right")
@@ -121,7 +118,7 @@ class Draws:
         self._size = size
         self._pi = pi
 
-    def uniforms(self, n: int) -> NDArray[np.float64]:
+    def uniforms(self, n: int) -> Array:
         """Uniform numbers on [0, 1)."""
         return self._rng.random(n)
 
@@ -172,7 +169,7 @@ class Between(NamedTuple):
     right: int
 
 
-def between(levels: Sequence[float]) -> list[Between]:
+def between(levels: Levels) -> list[Between]:
     """Copies with a more perturbed copy before them."""
     found = []
     for number, level in enumerate(levels[:MOST_COPIES], start=1):
@@ -240,7 +237,7 @@ class Copies(ABC):
         self.levels.append(level)
         self._keys.append(key or self.key)
 
-    def warm(self, levels: Sequence[float]) -> None:
+    def warm(self, levels: Levels) -> None:
         """Do the set-up of a first request, for timing."""
         return
 
@@ -309,18 +306,16 @@ class UniformScheme(Scheme):
 
     family = "uniform"
     engine = "categorical"
+    level_range = LevelRange("a retention probability from 0 to 1", high=1.0)
     level_of_original = 1.0
     multilevel: ClassVar[bool]
     by_retention: ClassVar[bool] = True
     """Whether levels are retention probabilities, replacements of one distribution."""
 
-    def check_levels(self, levels: Sequence[float]) -> None:
-        check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
-
     def check_table(self, table: Table, asked: DataUse) -> None:
         categories_of(table)
 
-    def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
+    def channel(self, levels: Levels, size: int) -> UniformLaw:
         """Exact law of copies at these levels over ``size`` values."""
         pi = self.replaced_by(size)
         return UniformLaw(
@@ -347,12 +342,10 @@ class UniformScheme(Scheme):
         ]
         return BlockedCopies(blocks, key)
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         return None
 
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Sampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")
 
 
@@ -366,7 +359,7 @@ STEP = HORIZON / SEGMENTS
 class Segment(NamedTuple):
     """Events of one interval of time, in order: times, tuples, new values."""
 
-    times: NDArray[np.float64]
+    times: Array
     tuples: NDArray[np.unsignedinteger]
     values: Codes
 
@@ -379,7 +372,7 @@ class ProcessCopies(Copies):
         self._snapshots = [self.original]
         self._segments: list[Segment] = []
 
-    def warm(self, levels: Sequence[float]) -> None:
+    def warm(self, levels: Levels) -> None:
         self.release(min(levels))
 
     def copy(self, number: int) -> Codes:
@@ -490,9 +483,7 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
 def _marginals(table: CategoricalTable) -> list[Array]:
     whole = table.prior.reshape([attribute.size for attribute in table.attributes])
     axes = range(whole.ndim)
-    return [
-        np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes
-    ]
+    return [whole.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:

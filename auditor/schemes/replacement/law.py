@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Codes, Flags
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels, unprinted
+from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
 RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
@@ -157,7 +158,7 @@ class UniformLaw:
             )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
         seen = pair.sum(axis=1, keepdims=True)
-        return np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0)
+        return quotient(pair, seen, np.nan)
 
     def given_original(self) -> Array:
         """``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
@@ -219,7 +220,7 @@ def _inverse(chance: float) -> float:
     return 1.0 / chance if chance else math.inf
 
 
-def independent(transitions: Sequence[Array], size: int) -> Array:
+def independent(transitions: Arrays, size: int) -> Array:
     """``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
     joint = np.ones(size)
     for T in transitions:
@@ -227,7 +228,7 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
     return joint
 
 
-def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
+def history_size(levels: Levels, prior: Array, pi: Array | None = None) -> float:
     """Expected size of a compressed history, ``1 + disp``.
 
     ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
@@ -255,11 +256,11 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())
+    known = float(quotient(squares, shown).sum())
     return 1.0 - (known - blind) / (1.0 - blind)
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class MatrixLaw(UniformLaw):
     """The law of one tuple's copies by matrices; higher levels are better.
 
@@ -269,7 +270,7 @@ class MatrixLaw(UniformLaw):
         ``T_i``; rows are distributions, *not checked*.
     """
 
-    transitions: tuple[Array, ...] = field(default=(), repr=False)
+    transitions: tuple[Array, ...] = ()
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> Self:
@@ -313,7 +314,7 @@ class MatrixLaw(UniformLaw):
         return all(np.ptp(T[alike], axis=0).max() <= EXACTLY for T in others for alike in sets)
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class EstimatedLaw(MatrixLaw):
     """Estimated law of one tuple's copies given its value.
 
@@ -324,7 +325,7 @@ class EstimatedLaw(MatrixLaw):
     redundant : (k, k)
     """
 
-    redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
+    redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
     def of(self, copies: Sequence[int]) -> Self:
         held = np.asarray(copies, dtype=np.intp) - 1

@@ -1,0 +1,223 @@
+"""Published categorical copies: files made elsewhere, audited as they are.
+
+With ``categorical:`` or ``bin:`` ``published`` means these copies, unless it states added noise.
+Without a stated law one is estimated, cross-fitted on two halves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from auditor.base import AuditorError, AuditorWarning, counted, quoted, scipy
+from auditor.base.types import Array, Codes, Flags, Indices, Levels
+from auditor.data.alignment import remembered
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
+from auditor.data.copies import JOIN_REMEDY, Copy, codes_of, with_sets
+from auditor.data.table import Audited, DataUse, Table
+from auditor.numerics.blocks import row_blocks
+from auditor.registry import register
+from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
+from auditor.schemes.replacement.base import (
+    Copies,
+    UniformScheme,
+    categories_of,
+    distribution,
+    never_drawn,
+    parsed,
+)
+from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLaw, estimated
+
+LAWS = ("uniform", "uniform-multilevel")
+UNRELATED = 1e-4
+"""P-value of a relation above which the row order is unconfirmed."""
+FEWEST_SHUFFLED = 30
+"""Fewest records to call equal frequencies without a relation a shuffle."""
+TELLING = 0.1
+"""Difference of shares between missing and present records that counts as disclosure."""
+MOST_GROUPED = 64
+"""Most values in the test of a relation; larger domains modulo it."""
+
+
+@register
+class PublishedCategories(FileScheme, UniformScheme):
+    """Categorical copies from files, with a stated or estimated law."""
+
+    name = "published-categories"
+    assumes = "Each file holds the same records as the data, row by row or by their `key`: tested unless `aligned` vouches for it."
+    multilevel = False
+    reference = "xiao2009, eq. 1"
+    trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
+
+    class Parameters(FileScheme.Parameters):
+        """Files of the copies, and the law that they state."""
+
+        law: dict[str, Any] | None = Field(
+            None,
+            description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
+            "probabilities, are then needed",
+        )
+
+        @field_validator("law")
+        @classmethod
+        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+            if law is not None and (
+                set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS
+            ):
+                raise ValueError(
+                    "must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out"
+                )
+            if law is not None:
+                parsed(law.get("replacement", "uniform"))
+            return law
+
+    def check_levels(self, levels: Levels) -> None:
+        if self.parameters.law is not None and not levels:
+            raise AuditorError(
+                "a law by scheme needs the copies' levels, their retention probabilities"
+            )
+        self.check_count(levels)
+        super().check_levels(levels)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        table = with_sets(table, self.files(table))
+        data = categories_of(table)
+        by_row = self.parameters.key is None
+        why = self.check_join(asked)
+        if note := never_drawn(self._stated_replacements(data)):
+            warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
+        if self.parameters.law is None and data.size > MOST_VALUES:
+            fewer = "take fewer columns or wider bins, or state the law"
+            raise AuditorError(
+                f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}"
+            )
+        copies = self.read(table, asked.rows is None, why)
+        self.warn(table, self._audited(table, copies).notes)
+        for copy in copies if by_row and not self.parameters.aligned else ():
+            full = copy.full(slice(None))
+            _check_codes_alignment(
+                copy.name, data.codes[full], codes_of(copy, data)[full], data.size
+            )
+
+    def audited(self, table: Table) -> Audited:
+        table = with_sets(table, self.files(table))
+        return self._audited(table, self.read(table))
+
+    def handed_in(self, table: Table) -> list[Array]:
+        return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
+
+    def _audited(self, table: Table, copies: Sequence[Copy]) -> Audited:
+        full = [copy.full(slice(None)) for copy in copies]
+        rows = np.flatnonzero(np.logical_and.reduce(full))
+        renamed = tuple(note for copy in copies for note in copy.notes)
+        if len(rows) == table.rows:
+            return Audited(table, renamed)
+        lacking = [
+            f"{copy.name} lacks {table.rows - int(held.sum()):,}"
+            for copy, held in zip(copies, full, strict=True)
+        ]
+        if len(rows) < FEWEST_RECORDS:
+            few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
+            raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
+        note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
+        notes = [f"{note}; who leaves answers out may have perturbed the others less"]
+        data = categories_of(table)
+        each = (_tells(copy.name, data, held) for copy, held in zip(copies, full, strict=True))
+        telling = list(filter(None, each))
+        return Audited(
+            table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
+        )
+
+    def channel(self, levels: Levels, size: int) -> UniformLaw:
+        stated = self.parameters.law
+        return (
+            self.estimated()
+            if stated is None
+            else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+        )
+
+    def replaced_by(self, size: int) -> Array | None:
+        return self._stated_replacements(categories_of(self.audited_table))
+
+    def _stated_replacements(self, data: CategoricalTable) -> Array | None:
+        return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
+
+    def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
+        """Law estimated from some records, or from all."""
+        data, copies = categories_of(self.audited_table), [copy[rows] for copy in self.held()]
+        return estimated(data.codes[rows], copies, [one.size for one in data.attributes])
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]
+        return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
+
+    def held(self) -> list[Codes]:
+        """All copies of the audited records, cached."""
+        whole = self.audited_table.whole
+        stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
+        data = categories_of(whole)
+        key = ("codes", data.fingerprint(), self.parameters.key, *stamps)
+        made = remembered(key, lambda: [codes_of(copy, data) for copy in self.read(whole)])
+        return [self.audited_table.cut_out(codes) for codes in made]
+
+
+class FileCopies(Copies):
+    """File copies of one block of records."""
+
+    def __init__(self, original: Codes, size: int, key: Key, held: Sequence[Codes]) -> None:
+        super().__init__(original, size, key)
+        self._held = held
+
+    def copy(self, number: int) -> Codes:
+        return self._held[number - 1]
+
+
+def _tells(name: str, data: CategoricalTable, held: Flags) -> str:
+    """Describe disclosure by missing records or answers; "" if none.
+
+    By the commonest answer (χ² of two shares).
+    """
+    n, m = len(held), int((~held).sum())
+    if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
+        return ""
+    for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
+        is_most = codes == np.bincount(codes[~held]).argmax()
+        out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
+        if (
+            out - kept > TELLING
+            and scipy.special.chdtrc(
+                1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))
+            )
+            < UNRELATED
+        ):
+            what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
+            return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
+    return ""
+
+
+def _check_codes_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
+    x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
+    counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
+        MOST_GROUPED, MOST_GROUPED
+    )
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / x.size
+    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    if (
+        freedom == 0
+        or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED
+    ):
+        return
+    same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
+    if x.size >= FEWEST_SHUFFLED and same:
+        cause = "hold the original's values in another order: shuffled, or sorted by something else"
+        raise misplaced_rows(name, cause, f"put them in the original's order, {JOIN_REMEDY}")
+    warn_of_rows(name, "it may tell nothing of them, or be in another order")
