@@ -85,13 +85,14 @@ class Html(DocumentRenderer):
 
 
 @cache
-def environment() -> Any:
-    """Template environment, with escaping and strict names."""
+def environment(escape: bool = True) -> Any:
+    """Template environment with strict names; ``escape`` is for HTML."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # start-up
 
     made = Environment(
         loader=FunctionLoader(_text),
-        autoescape=True,
+        autoescape=escape,
+        keep_trailing_newline=not escape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
