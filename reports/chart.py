@@ -199,7 +199,7 @@ def view(
         return channels.get(part.get("of"), {}) | own if own else channels[part["of"]]
 
     def made(name: str) -> Part:
-        layer = filled(LAYERS[name])
+        layer: Part = filled(LAYERS[name])
         filters = [{"filter": one} for one in (*wanted, *layer.pop("only", ()))]
         return layer | ({"transform": filters} if filters else {})
 

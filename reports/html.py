@@ -15,10 +15,11 @@ from markupsafe import Markup, escape
 from auditor.registry import register
 from auditor.results.comparison import clean
 
-from .audit_document import DocumentRenderer, data_table
+from .audit_document import data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script
 from .document import Document, cut, overview, shown
 from .figures import SCALE, clipped, number, percent, share, unbroken
+from .renderer import DocumentRenderer
 from .sentences import capital
 
 

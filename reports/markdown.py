@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from auditor.registry import register
 
-from .audit_document import DocumentRenderer
 from .document import Document, overview
 from .figures import said
 from .html import environment
+from .renderer import DocumentRenderer
 
 
 @register

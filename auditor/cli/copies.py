@@ -464,7 +464,6 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     the command that makes the copies, and a scenario that audits them. With --bounds, noise is
     sized by the change of one record, and every release has its ε.
     """
-    from auditor.results.model import STOPPED
     from auditor.runs.advice.advise import advise as advised, write_advice
     from auditor.runs.advice.columns import Request
     from auditor.runs.output import rendered_advice, screen
@@ -476,5 +475,4 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")
-    if advice.stopped is not None:
-        sys.exit(STOPPED[advice.stopped])
+    sys.exit(advice.exit_status)

@@ -29,6 +29,7 @@ from auditor.results.metrics import RENAMED
 from auditor.results.records import (
     SCHEMA_VERSION,
     SCHEMA_VERSION_BESIDE,
+    STOPPED,
     DataSummary,
     Distribution,
     ExpectationRecord,
@@ -42,9 +43,6 @@ from auditor.results.records import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
-STOPPED = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit status by signal: 128 plus its number, as in shells."""
 
 MOST_IN_JSON = 4_000_000
 """Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name

@@ -38,6 +38,8 @@ ErrorBar = Literal[
     "closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"
 ]
 Disclosure = Literal["public", "private", "rounded", "withheld"]
+STOPPED = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit status by signal: 128 plus its number, as in shells."""
 FEWEST_REPLICATES = 5
 """Fewest replicates whose spread is the error bar, without a closed form."""
 LARGEST = 1e150
@@ -460,6 +462,11 @@ class Advice:
     command: str
     notes: tuple[str, ...]
     stopped: str | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the command line: 0, or 130 or 143 after a signal."""
+        return 0 if self.stopped is None else STOPPED[self.stopped]
 
     @property
     def loss_on_average(self) -> float:
