@@ -441,7 +441,7 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     built = assemble(value, problems, scenario.base, scenario.name)
     if problems.found:
         raise ScenarioError(here.located(problems.found))
-    return replace(built, places=here, expect=scenario.expect)
+    return replace(built, places=here, expect=scenario.expect, point=dict(point))
 
 
 def _swept(scenario: Scenario) -> dict[str, Any]:
