@@ -181,9 +181,6 @@ def _without_signals() -> Iterator[None]:
 
     A terminal sends Ctrl-C to a whole group.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     from multiprocessing import resource_tracker  # start-up
 
     # its start unblocks signals until Python 3.12 or so
