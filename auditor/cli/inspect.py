@@ -114,7 +114,7 @@ def new(
 
 
 def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the scenario and all copies: names after `--copies` may stand without it."""
+    """Return the scenario and all copies; further names after ``--copies NAME`` are copies."""
     scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
     if not copies:
         scenarios, copies = list(files), []
@@ -210,7 +210,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 
     OLD and NEW are results, or folders of results that are compared scenario by scenario.
 
-    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0
+    Exit status: 1 if anything got worse, a scenario is gone or no cell could be compared; 0
     otherwise.
     """
     from auditor.results.comparison import compare_paths

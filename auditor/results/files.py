@@ -47,12 +47,12 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
 
 def reading_of(path: Path) -> Reading:
-    """How to read a file."""
+    """Stated reading of a file."""
     return path.reading if isinstance(path, TableFile) else Reading()
 
 
 def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -> str:
-    """File's name with its reading, as ``split_name`` takes it apart.
+    """File's name with its reading, the inverse of ``split_name``.
 
     Examples
     --------

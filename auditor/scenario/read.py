@@ -156,7 +156,7 @@ _FIELD = re.compile(
 def check_no_table(path: FilePath) -> None:
     """Refuse a file without scenario fields, with advice.
 
-    The message quotes nothing. The reader reports unreadable files and other encodings.
+    The message has no quotation. The reader reports unreadable files and other encodings.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def _several(value: Any) -> Any:
 
 
 class Document(Form):
-    """A scenario's sections; those without a type are read elsewhere."""
+    """A scenario's sections; other functions read sections without a type."""
 
     schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
         1, alias="schema", description="version of this format"
