@@ -116,7 +116,7 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
         np.maximum(np.rint(units / times), np.where((units > 0) & (fewest > 0), fewest, -np.inf))
         * times
     )
-    return np.asarray(np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values))
+    return np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values)
 
 
 def rounded(value: float, rows: int) -> float:

@@ -205,7 +205,7 @@ class Measurements(Sequence[Measurement]):
             places, values = self.columns[field]
             cell = np.unique(cell * len(values) + places, return_inverse=True)[1]
         first = np.unique(cell, return_index=True)[1]
-        return np.asarray(np.argsort(np.argsort(first))[cell], dtype=np.intp)
+        return np.argsort(np.argsort(first))[cell]
 
 
 def numbers(column: Iterable[float | None]) -> Array:
@@ -407,4 +407,4 @@ def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
     cell, levels = measurements.cells(), measurements.columns["levels"]
     size = max(1, len(levels.values))
     found = np.unique(cell * size + levels.places) // size  # each cell once per level
-    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
+    return np.bincount(found, minlength=1)[cell] > 1

@@ -204,10 +204,7 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
     """Each attribute's codes from product codes."""
     if len(table.attributes) == 1:
         return [codes]
-    return [
-        np.asarray(part)
-        for part in np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes))
-    ]
+    return list(np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes)))
 
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
@@ -225,7 +222,7 @@ def codes_in(labels: Sequence[Any], column: Series) -> Indices:
         if keys.is_unique:
             others = keys.get_indexer(pd.Index([unspelt(value) for value in values], dtype=object))
             places = np.where(places < 0, others, places)
-    return np.asarray(np.append(places, -1)[found], dtype=np.intp)
+    return np.append(places, -1)[found]
 
 
 def unspelt(label: Any) -> str:

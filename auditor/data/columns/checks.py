@@ -156,13 +156,13 @@ def is_present(column: Any) -> Flags:
     """Indicator of present cells, shape (n,)."""
     if isinstance(column, np.ndarray):
         return ~np.isnan(column)
-    return np.asarray(column.notna(), dtype=bool)
+    return np.asarray(column.notna())
 
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     """Indicator of records complete in some columns, (n,)."""
     found = [is_present(frame[name]) for name in names]
-    return np.asarray(np.logical_and.reduce(found), dtype=bool)
+    return np.asarray(np.logical_and.reduce(found))
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
