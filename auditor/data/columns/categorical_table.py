@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices
+from auditor.base.types import Array, Codes, Indices, Plain
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -364,7 +364,7 @@ class Categories:
             )
 
 
-def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
+def parse_bins(value: Any) -> dict[str, Plain]:
     """Read ``data.bin``.
 
     Raises
@@ -379,7 +379,7 @@ def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
     return {str(name): _rule(name, rule) for name, rule in value.items()}
 
 
-def _rule(name: str, rule: Any) -> dict[str, Any]:
+def _rule(name: str, rule: Any) -> Plain:
     if not isinstance(rule, dict) or len(rule) != 1 or next(iter(rule)) not in RULES:
         raise ValueError(
             f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}"
