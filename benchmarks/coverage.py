@@ -61,16 +61,15 @@ INTRODUCTION = """\
 A figure of an audit is about one table, and its error bar about another draw of everything that is random: the noise, a secret matrix, the
 rows that an adversary estimates from or was given in clear. So each case below was drawn many times on one table, and an interval should
 hold the mean over those draws 95 times in 100. Lines pool four skewed real tables (300 households of the Current Population Survey, and
-scikit-learn's breast cancer, wine and diabetes tables), their attributes and all of them together, and the coalitions of copy 1, of copy 2
+scikit-learn's breast cancer, wine and diabetes tables), each attribute and all attributes together, and the coalitions of copy 1, of copy 2
 and of both, at levels 0.3 and 1. Attributes of one release share its draw, so a line of 1,000 intervals is known to about ± 2 points.
 *sorted rows* are tables in the order of their first attribute; else rows follow one another as they do in the source. Random projections
 are cosine transforms that drop one coefficient.
 
 *bar / spread* is the root mean square of the stated standard errors over the standard deviation between draws, its median over figures.
 **Bold** is coverage outside 92.5 to 98.5 %. Figures that are the same in nine draws of ten are left out.
-*refused* are figures whose record asks for replicates instead: over a best copy whose own error varies by more than a third of itself a
-gain is a ratio without a mean that an interval could hold, and so is an error of that kind where a matrix learnt under noise is inverted
-(`known-io-inverse`).
+*refused* are figures with a request for replicates in place of an error bar. If the best copy's error varies by more than a third of its
+size, a gain is a ratio without a mean. An error is such a ratio if an attack inverts a matrix learnt under noise (`known-io-inverse`).
 """
 
 ESTIMATED_PRIORS = [

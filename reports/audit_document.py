@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.comparison import Comparison, Renderer, clean, counted, escaped
+from auditor.results.comparison import clean, counted, escaped
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
-from auditor.results.records import Advice
 
-from .advice import advice_document
 from .audit_charts import charts, described, pictures, values_lines
-from .changes import changes_document
 from .chart import Chart
 from .details import (
     MARKS,
@@ -419,26 +415,3 @@ def _scenario(result: AuditResult) -> Section:
     text = escaped(json.dumps(plain_scenario(result.scenario), indent=2, ensure_ascii=False))
     read = Code("yaml", "yaml", scenario_yaml(result.scenario))
     return Section("scenario", "Scenario as run", [read, Code("json", "json", text, media=(PAGE,))])
-
-
-class DocumentRenderer(Renderer):
-    """Base of renderers that write the document tree."""
-
-    brief = False
-
-    @abstractmethod
-    def written(self, documents: Sequence[Document]) -> str:
-        """Write one or several documents."""
-
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Report: one part per audit, and a summary of several."""
-        found = enumerate(results, start=1)
-        return self.written([audit_document(one, n, brief=self.brief) for n, one in found])
-
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Differences between two audits, worst first."""
-        return self.written([*map(changes_document, comparisons, range(1, len(comparisons) + 1))])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Recommended release, its frontier and its reasons."""
-        return self.written([advice_document(advice)])

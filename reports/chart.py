@@ -114,8 +114,14 @@ COLOURS = 8
 """Number of series colours in the style sheet; further series differ by shape and dash."""
 SHAPES = "circle square triangle-up diamond cross triangle-down triangle-right stroke".split()
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]]
-CONFIG: Part = json.loads((TEMPLATES / "vega.json").read_text(encoding="utf-8"))
-"""Vega-Lite configuration. Screen readers skip marks, because the figure has a name and a table."""
+CONFIG, LAYERS = (
+    json.loads((TEMPLATES / f"{name}.json").read_text(encoding="utf-8"))
+    for name in ("vega", "layers")
+)
+"""Vega-Lite configuration and layers. ``{"of": NAME, …}`` in a layer is a changed channel of `view`.
+
+Screen readers skip marks, because the figure has a name and a table.
+"""
 
 
 def field(name: str, **more: Any) -> Part:
@@ -124,28 +130,9 @@ def field(name: str, **more: Any) -> Part:
     return {"field": column, "type": KINDS[kind], **more}
 
 
-def layer(mark: str, encoding: Part, *wanted: str, **look: Any) -> Part:
-    """Layer of marks for the rows that pass every filter."""
-    filters = {"transform": [{"filter": one} for one in wanted]} if wanted else {}
-    return {"mark": {"type": mark, **look}, "encoding": encoding, **filters}
-
-
 FADED: Part = {"condition": [{"param": "legend", "value": 1}], "value": 0.12}
 """Opacity of series that a click in the legend did not choose."""
-INK = {"value": "var(--ink)"}
 TIPS = {"s": "series", "c": "coalition", "m": "measured"}
-
-
-def series(names: Sequence[str], values: Sequence[Any], **more: Any) -> Part:
-    """Channel with one value per series, in scenario order."""
-    repeated = [values[place % len(values)] for place in range(len(names))]
-    return field("s:N", title=None, scale={"domain": list(names), "range": repeated}, **more)
-
-
-def falling(names: Sequence[str], first: float, last: float) -> Part:
-    """Size that falls with the series, so that marks stay visible."""
-    scale = {"domain": [0, max(1, len(names) - 1)], "range": [first, last], "zero": False}
-    return field("i:Q", scale=scale, legend=None)
 
 
 def quantity(title: Any, **axis: Any) -> Part:
@@ -175,7 +162,7 @@ def view(
     names : sequence of str
         Series in the order of the legend.
     layers : sequence of str
-        Keys of ``made``, below ``marks``, in which the legend selects.
+        Keys of `LAYERS`, below ``marks``, in which the legend selects.
     wanted : str
         Filters of the rows.
     tips : dict, optional
@@ -183,39 +170,39 @@ def view(
     more : dict, optional
         Further channels of every layer.
     """
+
+    def series(values: Sequence[Any]) -> Part:
+        repeated = [values[place % len(values)] for place in range(len(names))]
+        return field("s:N", title=None, scale={"domain": list(names), "range": repeated})
+
+    def falling(first: float, last: float) -> Part:
+        """Size that falls with the series, so that marks stay visible."""
+        scale = {"domain": [0, max(1, len(names) - 1)], "range": [first, last], "zero": False}
+        return field("i:Q", scale=scale, legend=None)
+
     colours = [f"var(--c{index})" for index in range(1, COLOURS + 1)]
-    base = {"x": x, "color": series(names, colours), "opacity": FADED, **(more or {})}
-    up = {"y": y}
-    bar = {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}}
-    reach = {"x": {**x, "field": "xlo"}, "x2": {"field": "xhi"}, **up}
-    area = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "hi"}}
-    stated = {"y": {**y, "field": "t"}, "detail": [field("s:N"), field("o:N")], "color": INK}
-    tip = [field(f"{name}:N", title=title) for name, title in (TIPS | (tips or {})).items()]
-    look = {"shape": series(names, SHAPES), "size": falling(names, 170, 48), "tooltip": tip}
-    thick, real = {"strokeWidth": falling(names, 4.5, 1.75)}, "isValid(datum.t)"
-    dashes = up | {"strokeDash": series(names, DASHES)} | thick
-    dashed, stepped = {"strokeDash": [3, 4]}, {"interpolate": "step-after"}
-
-    def over(mark: str, encoding: Part, *further: str, **look: Any) -> Part:
-        return layer(mark, base | encoding, *wanted, *further, **look)
-
-    made = {
-        "band": over("area", bar, fillOpacity=0.18),
-        "bars": over("rule", bar, strokeWidth=1.5),
-        "across": over("rule", reach, strokeWidth=1.5),
-        "line": over("line", up | thick | {"detail": field("o:N")}),
-        "filled": over("area", up, "datum.i == 0", fillOpacity=0.16, **stepped),
-        "steps": over("line", dashes, **stepped),
-        "curve": over("line", dashes),
-        "theory": over("line", stated, real, strokeWidth=1.25, **dashed),
-        "ticks": over("tick", stated, real, thickness=1.25, size=12),
-        "ring": over("point", up, "datum.w == 1", filled=False, size=230, strokeWidth=2),
-        "points": over("point", up | look, filled=True),
-        "target": layer("rule", {"y": field("g:Q", aggregate="mean"), "color": INK}, **dashed),
-        "rects": over("rect", area, "datum.k == 1"),
-        "diagonal": layer("rule", area | {"color": INK}, *wanted, "datum.k == 2", **dashed),
-        "columns": over("rect", area | {"y2": {"datum": 0}, "tooltip": tip}),
+    channels: dict[Any, Any] = {
+        "base": {"x": x, "color": series(colours), "opacity": FADED, **(more or {})},
+        "x": x,
+        "y": y,
+        "shape": series(SHAPES),
+        "size": falling(170, 48),
+        "dash": series(DASHES),
+        "width": falling(4.5, 1.75),
+        "tips": [field(f"{name}:N", title=title) for name, title in (TIPS | (tips or {})).items()],
     }
+
+    def filled(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        own = {name: filled(one) for name, one in part.items() if name != "of"}
+        return channels.get(part.get("of"), {}) | own if own else channels[part["of"]]
+
+    def made(name: str) -> Part:
+        layer: Part = filled(LAYERS[name])
+        filters = [{"filter": one} for one in (*wanted, *layer.pop("only", ()))]
+        return layer | ({"transform": filters} if filters else {})
+
     legend = {"name": "legend", "bind": "legend", "views": ["points"]}
     return {
         "$schema": SCHEMA,
@@ -223,7 +210,7 @@ def view(
         "width": "container",
         "height": height,
         "params": [legend | {"select": {"type": "point", "fields": ["s"]}}],
-        "layer": [*(made[name] for name in layers), made[marks] | {"name": "points"}],
+        "layer": [*map(made, layers), made(marks) | {"name": "points"}],
     }
 
 

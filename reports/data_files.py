@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from auditor.base.types import Plain
 from auditor.registry import register
 from auditor.results.comparison import (
     Comparison,
@@ -191,7 +192,7 @@ class Sarif(Renderer):
         return _json(log)
 
 
-def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
+def _found(result: AuditResult) -> Iterator[Plain]:
     if result.partial is not None:
         yield _finding(result, STOPPED, "error", partial_text(result))
     for record in result.expectations:
@@ -207,7 +208,7 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
 
 def _finding(
     result: AuditResult, rule: str, level: str, text: str, line: int | None = None
-) -> dict[str, Any]:
+) -> Plain:
     message = {"text": clean(f"{result.title}: {text}").translate(_MARKUP)}
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
@@ -216,7 +217,7 @@ def _finding(
     return {"ruleId": rule, "level": level, "message": message, "locations": places}
 
 
-def _invocation(result: AuditResult) -> dict[str, Any]:
+def _invocation(result: AuditResult) -> Plain:
     status = result.exit_status
     return {
         "commandLine": clean(result.provenance.command),

@@ -15,10 +15,11 @@ from markupsafe import Markup, escape
 from auditor.registry import register
 from auditor.results.comparison import clean
 
-from .audit_document import DocumentRenderer, data_table
+from .audit_document import data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script
 from .document import Document, cut, overview, shown
 from .figures import SCALE, clipped, number, percent, share, unbroken
+from .renderer import DocumentRenderer
 from .sentences import capital
 
 
@@ -85,13 +86,14 @@ class Html(DocumentRenderer):
 
 
 @cache
-def environment() -> Any:
-    """Template environment, with escaping and strict names."""
+def environment(escape: bool = True) -> Any:
+    """Template environment with strict names; ``escape`` is for HTML."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # start-up
 
     made = Environment(
         loader=FunctionLoader(_text),
-        autoescape=True,
+        autoescape=escape,
+        keep_trailing_newline=not escape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from auditor.base.types import Plain
 from auditor.results.model import AuditResult
 from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
 
@@ -63,7 +64,7 @@ class Reading:
         # thousands of records share a few sweeps
         held = {id(r.sweep): r.sweep for r in (*result.measurements, *result.releases)}
         swept = {self._key(sweep): sweep for sweep in held.values()}
-        self.points: list[dict[str, Any]] = list(swept.values()) or [{}]
+        self.points: list[Plain] = list(swept.values()) or [{}]
         self._numbers = {key: index for index, key in enumerate(swept)}
         self._figures: dict[tuple[Setting, str, str], Figures] = {}
         for records in cells(result.measurements).values():
@@ -129,13 +130,13 @@ class Reading:
         held = table.attributes if table else []
         return {one.name: one.variance for one in held if one.variance is not None}
 
-    def _key(self, sweep: dict[str, Any]) -> str:
+    def _key(self, sweep: Plain) -> str:
         key = repr(sweep)
         if key not in self._keys:
             self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
         return self._keys[key]
 
-    def point_of(self, sweep: dict[str, Any]) -> int:
+    def point_of(self, sweep: Plain) -> int:
         """Sweep point's number; 0 if it was never measured."""
         return self._numbers.get(self._key(sweep), 0)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from auditor.base.types import Plain
 from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
@@ -53,7 +54,7 @@ def check(record: ExpectationRecord) -> Check:
     return Check(mark, record.status, name, where, observed, bound, record.why)
 
 
-def where_text(where: dict[str, Any]) -> str:
+def where_text(where: Plain) -> str:
     """Format an expectation's filter: `` (scheme = corner-wave)``, or empty."""
     fields = ", ".join(f"{field} = {_value(value)}" for field, value in where.items())
     return f" ({fields})" if where else ""
@@ -184,13 +185,13 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
+def plain_scenario(scenario: Plain) -> Plain:
     """Scenario of JSON values only."""
-    found: dict[str, Any] = json.loads(json.dumps(scenario, default=str))
+    found: Plain = json.loads(json.dumps(scenario, default=str))
     return found
 
 
-def scenario_yaml(scenario: dict[str, Any]) -> str:
+def scenario_yaml(scenario: Plain) -> str:
     """Scenario as YAML that reads back to an equal scenario.
 
     Terminal controls, direction marks and tags become YAML escapes.
@@ -200,7 +201,7 @@ def scenario_yaml(scenario: dict[str, Any]) -> str:
     return text if escaped(text) == text else _dumped(held, unicode=False)
 
 
-def _dumped(scenario: dict[str, Any], *, unicode: bool) -> str:
+def _dumped(scenario: Plain, *, unicode: bool) -> str:
     text: str = yaml.dump(
         scenario, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode, width=WIDTH
     )

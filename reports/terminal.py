@@ -20,32 +20,13 @@ from auditor.registry import PluginParameters, register
 from auditor.results.comparison import clean
 from auditor.results.model import AuditResult
 
-from .audit_document import DocumentRenderer
+from . import document as tree
 from .chart import sparklines
-from .document import (
-    TERMINAL,
-    Bars,
-    Block,
-    Checks,
-    Code,
-    Document,
-    Figure,
-    First,
-    Items,
-    Matrix,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-    Terms,
-    cut,
-    overview,
-    shown,
-)
 from .figures import SCALE, clipped, number, said, share
 from .headline import Bar, headline
 from .matrix import knows
 from .reading import Reading, unique
+from .renderer import DocumentRenderer
 from .sentences import capital
 from .verdict import verdicts
 
@@ -74,7 +55,7 @@ class Writer:
     def __init__(self, console: Console, *, brief: bool = False) -> None:
         self.console, self.brief = console, brief
 
-    def document(self, document: Document) -> None:
+    def document(self, document: tree.Document) -> None:
         self._rule(document.name)
         outcome = f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
         if document.kind == "comparison":
@@ -84,12 +65,12 @@ class Writer:
             self.console.print()
             self._print(*outcome)
 
-    def overview(self, table: Table) -> None:
+    def overview(self, table: tree.Table) -> None:
         self._rule(f"Summary of {len(table.rows)} audits")
         self._table(table)
 
-    def blocks(self, blocks: Sequence[Block]) -> None:
-        for block in shown(blocks, TERMINAL):
+    def blocks(self, blocks: Sequence[tree.Block]) -> None:
+        for block in tree.shown(blocks, tree.TERMINAL):
             getattr(self, f"_{type(block).__name__.lower()}")(block)
 
     def _rule(self, title: str) -> None:
@@ -102,9 +83,9 @@ class Writer:
     def _indented(self, text: str, style: str = "") -> None:
         self.console.print(Padding(Rich(said(text), style=style), (0, 0, 0, 2)))
 
-    def _section(self, section: Section) -> None:
-        first, *rest = shown(section.blocks, TERMINAL)
-        lead = first if isinstance(first, Paragraph) and first.role == "lead" else None
+    def _section(self, section: tree.Section) -> None:
+        first, *rest = tree.shown(section.blocks, tree.TERMINAL)
+        lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
         self.console.print()
         if section.title:
             explained = f"  {said(lead.text)}" if lead else ""
@@ -112,7 +93,7 @@ class Writer:
             self.console.print(Rich.assemble(title, (explained, "dim")))
         self.blocks(rest if lead else [first, *rest])
 
-    def _first(self, block: First) -> None:
+    def _first(self, block: tree.First) -> None:
         one = block.headline
         self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
         for line in (one.number, *([f"{gauge(one.bar)} {one.bar.text}"] if one.bar else [])):
@@ -121,7 +102,7 @@ class Writer:
         for begin, text in block.points:
             self._indented(f"{begin} {text}", "bold" if begin == "Next:" else "")
 
-    def _bars(self, block: Bars) -> None:
+    def _bars(self, block: tree.Bars) -> None:
         schemes, width = unique(bar.scheme for bar in block.rows), self.console.width
         room = max(8, (width - GAUGE - 34) // (2 if len(schemes) > 1 else 1))
         for bar in block.rows:
@@ -136,28 +117,28 @@ class Writer:
             )
             self.console.print(line)
 
-    def _paragraph(self, block: Paragraph) -> None:
+    def _paragraph(self, block: tree.Paragraph) -> None:
         style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
         term = f"{block.term} " if block.term else ""
         self.console.print(Rich.assemble((term, "bold"), (said(block.text), style)))
 
-    def _items(self, block: Items) -> None:
-        lines, more = cut(block.rows, block.most, TERMINAL)
+    def _items(self, block: tree.Items) -> None:
+        lines, more = tree.cut(block.rows, block.most, tree.TERMINAL)
         for line in filter(None, (*lines, more)):
             self._indented(line)
 
-    def _terms(self, block: Terms) -> None:
+    def _terms(self, block: tree.Terms) -> None:
         for name, formula, meaning in block.rows:
             # not every terminal supports the hat over a letter
             text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
             self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
 
-    def _code(self, block: Code) -> None:
+    def _code(self, block: tree.Code) -> None:
         text = f"{block.title}:\n{block.text}" if block.title else block.text
         plain = Rich(text.rstrip("\n"))
         self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
 
-    def _checks(self, block: Checks) -> None:
+    def _checks(self, block: tree.Checks) -> None:
         for one in block.found:
             mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
             lines = folded(stated, max(12, self.console.width - len(mark))).split("\n")
@@ -165,7 +146,7 @@ class Writer:
             self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
             self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
 
-    def _figure(self, block: Figure) -> None:
+    def _figure(self, block: tree.Figure) -> None:
         chart = block.chart
         if not chart.drawn:
             return
@@ -179,7 +160,7 @@ class Writer:
 
     # -- tables
 
-    def _matrix(self, block: Matrix) -> None:
+    def _matrix(self, block: tree.Matrix) -> None:
         self._table(block.table(brief=self.brief, most=MOST if self.brief else None))
         left = len(block.rows) - MOST
         if self.brief and left > 0:
@@ -189,8 +170,8 @@ class Writer:
         line = Rich("  ").join(Rich(one.word + text, style=one.style) for one, text in steps)
         self.console.print(line)
 
-    def _table(self, block: Table) -> None:
-        rows, more = cut(block.rows, block.most, TERMINAL, block.what)
+    def _table(self, block: tree.Table) -> None:
+        rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
         for group in unique(row.group for row in rows):
             title = capital(knows(group)) if block.group == "knowledge" else group
             if group:
@@ -199,7 +180,7 @@ class Writer:
         if more:
             self._print(more, "dim")
 
-    def _rows(self, block: Table, rows: Sequence[Row]) -> None:
+    def _rows(self, block: tree.Table, rows: Sequence[tree.Row]) -> None:
         width, many = self.console.width, max(1, len(block.columns))
         longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
         label = min(30 if width >= 100 else 15, max(12, longest))
@@ -230,7 +211,7 @@ def gauge(bar: Bar, width: int = GAUGE) -> str:
     return "".join("│" if at == target else "█" if at < filled else "·" for at in range(width))
 
 
-def _label(row: Row, width: int) -> Rich:
+def _label(row: tree.Row, width: int) -> Rich:
     lines = [folded(clipped(line, 200), width) for line in row.name.split("\n")]
     below = folded(row.below, width - 2).split("\n") if row.below else []
     return Rich("\n".join(lines)).append("".join(f"\n  {line}" for line in below), "dim")
@@ -298,13 +279,13 @@ class Terminal(DocumentRenderer):
     def brief(self) -> bool:  # type: ignore[override]
         return not self.parameters.full
 
-    def written(self, documents: Sequence[Document]) -> str:
+    def written(self, documents: Sequence[tree.Document]) -> str:
         console = self._console()
         writer = Writer(console, brief=self.brief)
         for document in documents:
             writer.document(document)
         if len(documents) > 1:
-            writer.overview(overview(documents))
+            writer.overview(tree.overview(documents))
         output = console.file
         assert isinstance(output, io.StringIO)
         lines = [line.rstrip() for line in output.getvalue().splitlines()]

@@ -33,6 +33,8 @@ Blocks = Callable[[], Iterable[Block]]
 """Restartable iterable of blocks; the next block may overwrite their arrays."""
 Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
+Plain = dict[str, Any]
+"""Plain values by name, as in YAML or JSON."""
 
 C = TypeVar("C")
 

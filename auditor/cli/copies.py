@@ -231,10 +231,10 @@ def perturb(
 
     Rounding and cutting off apply to each copy alone, after it is drawn. Theorem 4 is then no
     longer exact, and the audit of the files (scheme: published) measures the gain of collusion.
-    Bounds are public; derive them from a column's meaning, not from its extremes.
+    Bounds are public: derive each from the column's meaning, not from its extremes.
 
     With --append, DATA holds records that arrived later. Their copies at all levels of a release
-    are written next to the earlier ones, as copy-1-batch-2.csv and so on. No earlier record is
+    are written next to the earlier files, as copy-1-batch-2.csv and so on. No earlier record is
     drawn again, and noise keeps the scale of the first batch.
     """
     warn_of_broken_plugins()
@@ -461,10 +461,9 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     coalition. Every draw of the noise (5 to 25) leaves enough; a new release leaves less than all R
     draws with probability 1/(R + 1). Attacks that were not tried may leave less. DATA is a
     registered source or a file. The output has the recommended release, everything that was tried,
-    the command that makes the copies, and a scenario that audits them. With --bounds, noise is
+    the command for the copies, and a scenario for their audit. With --bounds, noise is
     sized by the change of one record, and every release has its ε.
     """
-    from auditor.results.model import STOPPED
     from auditor.runs.advice.advise import advise as advised, write_advice
     from auditor.runs.advice.columns import Request
     from auditor.runs.output import rendered_advice, screen
@@ -476,5 +475,4 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")
-    if advice.stopped is not None:
-        sys.exit(STOPPED[advice.stopped])
+    sys.exit(advice.exit_status)

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
 
-from auditor.base import AuditorError, AuditorWarning, bounded
+from auditor.base import AuditorError, bounded
 from auditor.cli.arguments import (
     each,
     file_option,
@@ -98,6 +97,8 @@ def new(
     blank: Sequence[str],
 ) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
+    from auditor.results.files import with_reading
+
     file, copies = _scenario_and_copies(files, copies)
     if copies and data is None:
         raise AuditorError("--copies needs the original as well: --data ORIGINAL")
@@ -108,12 +109,12 @@ def new(
     if data is None:
         _write_template(Path(file), template, force)
     else:
-        _write_draft(Path(file), data, sheet, blank, copies, force)
+        _write_draft(Path(file), with_reading(data, sheet, blank or None), copies, force)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
 
 def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the scenario and all copies: names after `--copies` may stand without it."""
+    """Return the scenario and all copies; further names after ``--copies NAME`` are copies."""
     scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
     if not copies:
         scenarios, copies = list(files), []
@@ -137,30 +138,13 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
         _write(each_path, content)
 
 
-def _write_draft(
-    path: Path,
-    data: str,
-    sheet: str | None,
-    blank: Sequence[str],
-    copies: Sequence[str],
-    force: bool,
-) -> None:
-    from auditor.data.describe import categories_in_clear, describe, renamed_in
-    from auditor.data.load import file_notes
-    from auditor.results.files import with_reading
-    from auditor.scenario.draft import draft, source_for, source_named
+def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
+    from auditor.scenario.draft import drafted
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
     with one_line_warnings():
-        source = source_named(with_reading(data, sheet, blank or None))
-        for note in file_notes(source):
-            warnings.warn(AuditorWarning(note), stacklevel=1)
-        files, found = [source_named(copy) for copy in copies], describe(source)
-        named = {source_for(copy, path): describe(copy) for copy in files}
-        clear = categories_in_clear(source, found, files)
-        renamed = renamed_in(source, found, files)
-        _write(path, draft(source_for(source, path), found, named, clear, renamed).encode())
+        _write(path, drafted(path, data, copies).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:
@@ -226,7 +210,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 
     OLD and NEW are results, or folders of results that are compared scenario by scenario.
 
-    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0
+    Exit status: 1 if anything got worse, a scenario is gone or no cell could be compared; 0
     otherwise.
     """
     from auditor.results.comparison import compare_paths

@@ -196,7 +196,7 @@ def _mixed_chance(X: Array, Y: Array) -> float:
 
 def _canonical(X: Array, Y: Array) -> Array:
     U, V = (np.linalg.svd(standardised(part), full_matrices=False)[0] for part in (X, Y))
-    return np.asarray(np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12))
+    return np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12)
 
 
 def _differences(X: Array) -> Array:

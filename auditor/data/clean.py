@@ -72,14 +72,14 @@ class Cleaned:
     numeric : tuple of N str
         Columns of finite numbers.
     required
-        Columns whose gaps exclude a record.
+        Columns in which a gap excludes the record.
     content : ndarray of shape (n, N + K), or Scratch
         Numbers, then codes of the K categorical columns that are not binned.
     attributes : tuple of K Attribute
     blanks : ndarray of shape (n, N) or None
         Cells with their column's mean.
     make
-        Makes the content again.
+        Function that reads the content again.
     """
 
     numeric: tuple[str, ...]
@@ -224,7 +224,7 @@ def _again(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -
 def _converted(
     read: Read, names: Sequence[str], domains: Domains, large: bool
 ) -> tuple[Array | Scratch, dict[str, Column]]:
-    """Columns as numbers, then categorical ones as codes, NaN where missing."""
+    """Columns as numbers, then categories as codes; NaN where missing."""
     columns, start = {name: Column() for name in names}, 0
 
     def blocks() -> Iterator[Array]:

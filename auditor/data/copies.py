@@ -174,7 +174,7 @@ class Copy:
     @property
     def suppressed(self) -> Flags:
         """Missing cells of present records and columns, shape (n, N)."""
-        return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
+        return np.isnan(self.values) & self.held[:, None] & self.said
 
     def full(self, columns: NDArray[Any] | slice) -> Flags:
         """Records complete in some columns, shape (n,)."""
@@ -254,7 +254,7 @@ def read_copy(
             with np.errstate(over="ignore", invalid="ignore"):
                 variances = np.nanvar(values[:, said], axis=0)
             check_variance(list(compress(names, said)), variances)
-            complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
+            complete = np.isfinite(values).all(axis=1)
         else:
             for name in (a.name for a in data.attributes if "" in a.labels):  # `missing: value`
                 frame[name] = frame[name].astype(object).fillna("")
@@ -269,7 +269,7 @@ def read_copy(
         path.name,
         joined,
         match.rows >= 0,
-        np.asarray(np.isfinite(values).any(axis=0)),
+        np.isfinite(values).any(axis=0),
         tuple(name for name in known if name not in (*names, key, "")),
         match.beyond if key else 0,
         match.rows,
@@ -363,7 +363,7 @@ def _columns(
                 x = column_floats(shown[name])
                 there = np.isfinite(x)
                 line = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)
-                frame[column] = np.asarray(line(x))
+                frame[column] = line(x)
             if column in frame:
                 which = f"column {quoted(column)} is read from {quoted(name)}, which follows it"
                 notes.append(f"{quoted(path.name)}: {which}")
@@ -502,7 +502,7 @@ def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
                 )
             )
     if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
-        found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
+        found.append(("code", codes + 1))
     if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):
         found.append(("text", as_text(given)))
     return found

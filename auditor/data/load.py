@@ -88,7 +88,7 @@ class Raw:
         assert self.begun is not None
         found = self.source.population(deepcopy(self.begun))
         places = [self.every.index(name) for name in names]
-        return None if found is None else np.asarray(found[np.ix_(places, places)])
+        return None if found is None else found[np.ix_(places, places)]
 
 
 def load_table(
@@ -288,7 +288,7 @@ def _units(cells: pd.Series[Any]) -> Indices:
     codes, labels = pd.factorize(cells.where(cells.notna() & (cells.astype(str) != "")))
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
-    return np.asarray(codes, dtype=np.intp)
+    return codes
 
 
 def _check_weights(name: str, cells: pd.Series[Any]) -> None:

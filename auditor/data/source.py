@@ -154,7 +154,7 @@ OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 
 
 def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
-    """Table whose records ``make`` makes on first use; else None.
+    """Table of which ``make`` builds the records on first use; else None.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, Plain
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
@@ -193,7 +193,7 @@ class Table:
 
     def _bare(self, content: Array, rows: Any) -> Table:
         names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
-        whole: dict[str, Any] = dict.fromkeys(names)
+        whole: Plain = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
         return replace(self, content=content, units=units, standardized=False, **whole)
 
@@ -439,10 +439,10 @@ class DataUse:
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     standardize: bool = False
     disclosure: Literal["rounded", "public"] = "rounded"
-    parameters: dict[str, Any] = field(default_factory=dict)
-    bins: dict[str, Any] = field(default_factory=dict)
-    categorical: dict[str, Any] = field(default_factory=dict)
-    hierarchies: dict[str, Any] = field(default_factory=dict)
+    parameters: Plain = field(default_factory=dict)
+    bins: Plain = field(default_factory=dict)
+    categorical: Plain = field(default_factory=dict)
+    hierarchies: Plain = field(default_factory=dict)
     dates: dict[str, str | None] = field(default_factory=dict)
     order: str | None = None
     key: str | None = None
@@ -450,9 +450,9 @@ class DataUse:
     first_batch: int | None = None
     unit: str | None = None
     weight: str | None = None
-    tolerance: dict[str, Any] = field(default_factory=dict)
+    tolerance: Plain = field(default_factory=dict)
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Request in scenario form, with defaults."""
         optional = {
             "order": self.order,

@@ -450,8 +450,7 @@ def _watch_child() -> None:
         sys.setprofile(_end_where_ours_goes_on)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watch_child)
+os.register_at_fork(after_in_child=_watch_child)
 
 
 def _free_exit() -> None:

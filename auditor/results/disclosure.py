@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Plain
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Picture
@@ -116,7 +116,7 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
         np.maximum(np.rint(units / times), np.where((units > 0) & (fewest > 0), fewest, -np.inf))
         * times
     )
-    return np.asarray(np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values))
+    return np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values)
 
 
 def rounded(value: float, rows: int) -> float:
@@ -190,7 +190,7 @@ def _measurements(
             moved,
         )
     short = secret & (why != "") & ~np.isnan(value)
-    known: dict[str, Any] = {
+    known: Plain = {
         field: np.where(short, np.nan, np.where(secret, figure, column[field]))
         for field, figure in found.items()
     }
@@ -204,7 +204,7 @@ def _measurements(
     return Measurements(column | known)
 
 
-def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
+def _shifts(exact: Measurements, table: Callable[[Plain], DataSummary]) -> Array:
     """Secret shift of each row in units of its error, in ±1, shape (n,).
 
     The secret is the table's exact moments: equal tables have equal shifts.

@@ -5,6 +5,7 @@ Copies and finished tasks are private to their owner.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 import time
@@ -46,12 +47,12 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
 
 def reading_of(path: Path) -> Reading:
-    """How to read a file."""
+    """Stated reading of a file."""
     return path.reading if isinstance(path, TableFile) else Reading()
 
 
 def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -> str:
-    """File's name with its reading, as ``split_name`` takes it apart.
+    """File's name with its reading, the inverse of ``split_name``.
 
     Examples
     --------
@@ -193,17 +194,13 @@ def sweep(folder: Path, names: Container[str]) -> None:
 def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
     """Lock a folder, waiting ``patience`` seconds; return the descriptor.
 
-    Locks end with the process. The result is None if folders cannot be locked.
+    Locks end with the process. The result is None if the file system has none.
 
     Raises
     ------
     AuditorError
         Another process holds the folder.
     """
-    try:
-        import fcntl  # missing on Windows
-    except ImportError:
-        return None
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:  # removed since it was made

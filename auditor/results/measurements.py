@@ -28,7 +28,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from auditor.base import pa, pd, pq, visible_on_one_line
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, Plain
 from auditor.numerics.statistics import quantile
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
@@ -87,7 +87,7 @@ class Measurements(Sequence[Measurement]):
     """
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
-        self.columns: dict[str, Any] = {field: columns[field] for field in Measurement._fields}
+        self.columns: Plain = {field: columns[field] for field in Measurement._fields}
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Measurements:
@@ -205,7 +205,7 @@ class Measurements(Sequence[Measurement]):
             places, values = self.columns[field]
             cell = np.unique(cell * len(values) + places, return_inverse=True)[1]
         first = np.unique(cell, return_index=True)[1]
-        return np.asarray(np.argsort(np.argsort(first))[cell], dtype=np.intp)
+        return np.argsort(np.argsort(first))[cell]
 
 
 def numbers(column: Iterable[float | None]) -> Array:
@@ -306,7 +306,7 @@ def from_parquet(content: bytes) -> Measurements:
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
         names: dict[Any, str] = json.loads((table.schema.metadata or {}).get(NAMES.encode(), b"{}"))
-        columns: dict[str, Any] = {}
+        columns: Plain = {}
         for field, found in zip(
             Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True
         ):
@@ -407,4 +407,4 @@ def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
     cell, levels = measurements.cells(), measurements.columns["levels"]
     size = max(1, len(levels.values))
     found = np.unique(cell * size + levels.places) // size  # each cell once per level
-    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
+    return np.bincount(found, minlength=1)[cell] > 1

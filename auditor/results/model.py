@@ -20,6 +20,7 @@ from pydantic_core import to_json
 
 from auditor import registry
 from auditor.base import AuditorError, clean, escaped
+from auditor.base.types import Plain
 from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
@@ -29,6 +30,7 @@ from auditor.results.metrics import RENAMED
 from auditor.results.records import (
     SCHEMA_VERSION,
     SCHEMA_VERSION_BESIDE,
+    STOPPED,
     DataSummary,
     Distribution,
     ExpectationRecord,
@@ -42,9 +44,6 @@ from auditor.results.records import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
-STOPPED = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit status by signal: 128 plus its number, as in shells."""
 
 MOST_IN_JSON = 4_000_000
 """Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name
@@ -71,7 +70,7 @@ HEAD = {
 class SchemeSummary(Record):
     """One scheme at one sweep point, with its release and stated law."""
 
-    sweep: dict[str, Any]
+    sweep: Plain
     scheme: str
     plugin: str
     levels: list[float]
@@ -98,7 +97,7 @@ class PluginSummary(Record):
     assumes: str = ""
     wins: str = ""
     reference: str = ""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Plain = Field(default_factory=dict)
 
 
 class Reference(Record):
@@ -152,7 +151,7 @@ class AuditResult(Record):
 
     schema_version: int = SCHEMA_VERSION
     name: str = "audit"
-    scenario: dict[str, Any]
+    scenario: Plain
     provenance: Provenance
     data: list[DataSummary] = Field(default_factory=list)
     releases: list[SchemeSummary] = Field(default_factory=list)
@@ -245,7 +244,7 @@ class AuditResult(Record):
         """Results as JSON, rounded as for `save`; NaN and infinity become null."""
         return b"".join(self.disclosed()._json()).decode()
 
-    def _json(self, table: dict[str, Any] | None = None) -> Iterator[bytes]:
+    def _json(self, table: Plain | None = None) -> Iterator[bytes]:
         head = {
             "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,
@@ -339,7 +338,7 @@ def no_results(file: Path, why: str | ValidationError) -> AuditorError:
     return AuditorError(f"{file}: not the results of an audit ({why})")
 
 
-def read_document(file: Path) -> dict[str, Any]:
+def read_document(file: Path) -> Plain:
     """Document with its measurements and distributions as records.
 
     Raises
@@ -349,7 +348,7 @@ def read_document(file: Path) -> dict[str, Any]:
         holds a value that no audit writes.
     """
     parsed = _parsed(file)
-    document: dict[str, Any] = parsed if isinstance(parsed, dict) else {}
+    document: Plain = parsed if isinstance(parsed, dict) else {}
     version = document.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise no_results(file, "no schema_version")
@@ -408,7 +407,7 @@ def _records(file: Path, name: str, found: Any, record: Any) -> list[Any]:
     return [row._replace(metric=RENAMED.get(row.metric, row.metric)) for row in read]
 
 
-def _table_beside(file: Path, beside: dict[str, Any]) -> Measurements:
+def _table_beside(file: Path, beside: Plain) -> Measurements:
     name = beside.get("file")
     if not isinstance(name, str) or Path(name).name != name:
         raise no_results(file, "measurements.file must be the name of a file beside it")

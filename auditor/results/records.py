@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
-from auditor.base.types import Coalition
+from auditor.base.types import Coalition, Plain
 from auditor.numerics.statistics import one_sided
 from auditor.registry.parameters import format_path, is_number, shortened
 
@@ -38,6 +38,8 @@ ErrorBar = Literal[
     "closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"
 ]
 Disclosure = Literal["public", "private", "rounded", "withheld"]
+STOPPED = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit status by signal: 128 plus its number, as in shells."""
 FEWEST_REPLICATES = 5
 """Fewest replicates whose spread is the error bar, without a closed form."""
 LARGEST = 1e150
@@ -66,14 +68,14 @@ def _ascending(values: tuple[float, ...]) -> tuple[float, ...]:
     return values
 
 
-def _with_finite_values(point: dict[str, Any]) -> dict[str, Any]:
+def _with_finite_values(point: Plain) -> Plain:
     if (wrong := too_large(point)) is not None:
         raise ValueError(wrong)
     return point
 
 
 # ranges hold where results are read from files
-Point = Annotated[dict[str, Any], AfterValidator(_with_finite_values)]
+Point = Annotated[Plain, AfterValidator(_with_finite_values)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, le=MOST)]
 Copy = Annotated[int, Field(ge=1, lt=COPIES)]
@@ -195,7 +197,7 @@ class ExpectationRecord(Record):
     """
 
     expectation: str
-    where: dict[str, Any]
+    where: Plain
     status: Verdict
     observed: float | None
     bound: float | list[float] | None
@@ -229,7 +231,7 @@ class DataSummary(Record):
     description: str = ""
     licence: str = ""
     fingerprint: str = ""
-    sweep: dict[str, Any] = Field(default_factory=dict)
+    sweep: Plain = Field(default_factory=dict)
     disclosure: Disclosure = "public"
     notes: list[str] = Field(default_factory=list)
 
@@ -456,10 +458,15 @@ class Advice:
     chosen: Tried
     weaker: Tried | None
     step: str
-    scenario: dict[str, Any]
+    scenario: Plain
     command: str
     notes: tuple[str, ...]
     stopped: str | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the command line: 0, or 130 or 143 after a signal."""
+        return 0 if self.stopped is None else STOPPED[self.stopped]
 
     @property
     def loss_on_average(self) -> float:
@@ -691,7 +698,7 @@ class Facts(TypedDict, total=False):
 class ReleaseEvidence:
     """One audited release: scheme, sweep point and replicate."""
 
-    sweep: dict[str, Any]
+    sweep: Plain
     scheme: str
     plugin: str
     copies: int

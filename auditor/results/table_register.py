@@ -48,11 +48,10 @@ def key_name() -> str:
 
 
 def state_folder() -> Path:
-    """Key's folder by the system's conventions (XDG, or Windows)."""
+    """Key's folder by the XDG conventions."""
     if stated := os.environ.get("AUDITOR_STATE"):
         return Path(stated)
-    system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
-    return (Path(system) if system else Path("~/.local/state")) / "auditor"
+    return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "auditor"
 
 
 @lru_cache(maxsize=4)

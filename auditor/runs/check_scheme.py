@@ -33,7 +33,7 @@ def note_refusal(
 
 
 def check_states(here: Scenario, table: Table, found: Problems, lead: str = "") -> None:
-    """Check that the table has what each state of knowledge needs."""
+    """Check that each state of knowledge fits the table."""
     for place, knowledge in enumerate(here.knowledge):
         try:
             check_knowledge(knowledge, table)

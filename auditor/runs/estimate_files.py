@@ -8,7 +8,7 @@ from typing import Any
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
 from auditor.base import AuditorError, pd
-from auditor.data.formats.release_folder import SUFFIXES, TableFiles
+from auditor.data.formats.release_folder import SUFFIXES, table_files
 from auditor.data.source import is_public
 from auditor.data.table import is_file
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
@@ -83,6 +83,6 @@ def write_estimate(found: Any, output: str) -> Path:
     """Write the estimate by record to a file that only its owner can read."""
     path = Path(output)
     sweep(path.absolute().parent, (path.name,))
-    with writing(path), TableFiles([path]) as files:
-        files.append(0, pd.DataFrame(found.values))
+    with writing(path), table_files([path]) as (file,):
+        file.append(pd.DataFrame(found.values))
     return path

@@ -33,7 +33,6 @@ from auditor.results.records import codec
 from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point
 
 FORMAT = 2
 FOLDER, STATE = "finished-tasks", "run.json"
@@ -89,11 +88,16 @@ class FinishedTasks:
     """
 
     def __init__(
-        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+        self,
+        keep: Keep,
+        scenario: Scenario,
+        points: Sequence[Scenario],
+        tasks: Sequence[Task],
+        digests: Sequence[str],
     ) -> None:
         self._keep, self.spent, self._used = keep, 0.0, set[Path]()
         self._unsure = self._begun = False
-        self._parts, self._keys, self._stamps = _dependencies(scenario, tasks, digests)
+        self._parts, self._keys, self._stamps = _dependencies(scenario, points, tasks, digests)
         self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
@@ -202,20 +206,19 @@ Stamp = tuple[int, int] | None
 
 
 def _dependencies(
-    scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+    scenario: Scenario, points: Sequence[Scenario], tasks: Sequence[Task], digests: Sequence[str]
 ) -> tuple[dict[str, str], list[str], dict[Path, Stamp]]:
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
     parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
     parts["the table"] = _digest(digests)
     contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
-    for point, table in zip(scenario.sweep_points(), digests, strict=True):
-        at = at_point(scenario, point)
+    for at, table in zip(points, digests, strict=True):
         spec, files = at.spec(), _files(at)
         stamps |= {path: _stamp(path) for path in (*files, *table_files(at)) if path not in stamps}
         contents |= {path: _content(path) for path in files if path not in contents}
         measured = {key: value for key, value in spec.items() if key not in ELSEWHERE}
         used = [contents[path] for path in files]
-        here[_text(point)] = [FORMAT, program, table, used, measured], spec["schemes"]
+        here[_text(at.point)] = [FORMAT, program, table, used, measured], spec["schemes"]
     keys = []
     for task in tasks:
         common, schemes = here[_text(dict(task.point))]

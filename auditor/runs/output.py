@@ -45,7 +45,7 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
 
 
 def deposit(result: AuditResult, folder: Path) -> bool:
-    """Write the results unless empty ones would replace better ones; return whether written."""
+    """Write the results, but never empty over measured results; return whether written."""
     empty = result.partial is not None and not result.partial.finished
     if empty and (folder / "results.json").exists():
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,20 @@ FURTHEST = 1e6
 """Largest noise multiple considered; the smallest is its inverse."""
 
 
+class Cell(NamedTuple):
+    """An exposed cell: its share left, and whether no closed form states it."""
+
+    record: Measurement
+    left: float
+    estimated: bool
+
+    @classmethod
+    def of(cls, records: Sequence[Measurement]) -> Cell:
+        """Cell of all replicates."""
+        theory = mean_theory(records)
+        return cls(records[0], pooled(records)[0] if theory is None else theory, theory is None)
+
+
 def remedy_of(
     measurements: Measurements,
     scheme: Scheme,
@@ -57,10 +71,10 @@ def remedy_of(
     """
     if table.rows < FEWEST_RECORDS:
         return None
-    exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
+    exposed = [cell for cell in _strongest(measurements) if cell.left < HALF]
     if isinstance(scheme, UniformScheme):
         # published data expose others, which retention cannot change
-        exposed = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
+        exposed = [cell for cell in exposed if not in_clear(cell.record.knowledge)]
         return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
@@ -75,7 +89,7 @@ def remedy_of(
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
 
 
-def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
+def _strongest(measurements: Measurements) -> list[Cell]:
     """Each attribute's cell that leaves least, or the cell of all together.
 
     Among equal cells one with a closed form is preferred.
@@ -101,29 +115,24 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
         digits = np.char.mod("%.4g", mean[least]).astype(np.float64)
         first = least[np.lexsort((estimated[least], digits))[0]]
         found[attribute.values[place]] = errors.taken(cell == first)
-    return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
-
-
-def _left(cell: Sequence[Measurement]) -> float:
-    theory = mean_theory(cell)
-    return pooled(cell)[0] if theory is None else theory
+    return [Cell.of(cell) for name, cell in found.items() if name != "*" or len(found) == 1]
 
 
 def _added(
-    cell: Sequence[Measurement],
+    cell: Cell,
     scheme: Scheme,
     levels: Sequence[float],
     attributes: Sequence[str],
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
 ) -> Remedy:
-    one, left = cell[0], _left(cell)
+    one, left, estimated = cell
     remedy = Remedy(
         attack=str(one.attack),
         attribute=one.attribute,
         unknown=left,
         lossless=1.0,
-        estimated=mean_theory(cell) is None,
+        estimated=estimated,
     )
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
@@ -175,11 +184,11 @@ def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coali
 
 
 def _replaced(
-    cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table
+    cell: Cell, scheme: UniformScheme, levels: Sequence[float], table: Table
 ) -> Remedy | None:
-    if table.categorical is None or cell[0].attribute != "*":
+    if table.categorical is None or cell.record.attribute != "*":
         return None
-    prior, left = table.categorical.prior, _left(cell)
+    prior, left = table.categorical.prior, cell.left
     if prior.size < 2 or not prior.all():
         return None
     # of schemes without levels in common, uniform-multilevel is advised
@@ -194,11 +203,11 @@ def _replaced(
     half, worth = retention(HALF), retention(max(left, NOTHING))
     multilevel = scheme.multilevel
     return Remedy(
-        attack=str(cell[0].attack),
+        attack=str(cell.record.attack),
         attribute="*",
         unknown=left,
         levels=[_three_digits(level * half / worth) for level in levels] if multilevel else [],
         lossless=None if multilevel else _three_digits(half),
         kind="retention",
-        estimated=mean_theory(cell) is None,
+        estimated=cell.estimated,
     )

@@ -26,15 +26,13 @@ from auditor.results.records import AttributeSummary, DataSummary, Evidence
 from auditor.runs.remedies import remedy_of
 from auditor.runs.tables import notes_of, table_of
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point
 
 DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means over such draws; the levels shown are the first replicate's"
 PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
 
 
-def summary_of_data(whole: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
+def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str]:
     """Table of a sweep point in aggregates, and its digest for resumed runs."""
-    scenario = at_point(whole, point)
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
@@ -53,7 +51,7 @@ def summary_of_data(whole: Scenario, point: dict[str, Any]) -> tuple[DataSummary
         notes=notes_of(scenario, table),
         sweep={
             path: value
-            for path, value in point.items()
+            for path, value in scenario.point.items()
             if path.partition(".")[0] in ("data", "seed")
         },
     )
@@ -86,15 +84,17 @@ def _summaries_of_attributes(
 
 
 def summaries_of_schemes(
-    scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence, so_far: bool = False
+    points: Sequence[Scenario], evidence: Evidence, so_far: bool = False
 ) -> list[SchemeSummary]:
-    """Description of every release, with a remedy if needed and not only ``so_far``."""
+    """Description of every release at all sweep points.
+
+    With a remedy if needed and not only ``so_far``.
+    """
     measurements = Measurements.of(evidence.measurements)
     audited = {(str(release.sweep), release.scheme): release for release in evidence.releases}
     summaries = []
-    for point in points:
-        here = at_point(scenario, point)
-        table, moments = table_of(here)
+    for here in points:
+        point, (table, moments) = here.point, table_of(here)
         for use in here.schemes:
             cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
             anew = use.levels is not None and use.levels.each_replicate

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import WorkersLost
@@ -28,6 +27,7 @@ from auditor.runs.result_parts import (
 from auditor.runs.tasks import Task, carry_out_all, first_look, plan
 from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
+from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import untried
 
 FIRST_SECONDS = 2.0
@@ -76,8 +76,8 @@ def run_scenario(
         The data cannot be audited. A failing attack or scheme is a record, not an error.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    points = scenario.sweep_points()
-    summaries, digests = zip(*(summary_of_data(scenario, point) for point in points), strict=True)
+    points = [at_point(scenario, point) for point in scenario.sweep_points()]
+    summaries, digests = zip(*map(summary_of_data, points), strict=True)
     tasks = list(plan(scenario, points, estimated=workers > 1 or cluster is not None))
     found, partial, spent = _Found(tasks, listener), None, 0.0
 
@@ -91,7 +91,9 @@ def run_scenario(
         with ExitStack() as opened:
             finished = None
             if keep is not None:
-                finished = opened.enter_context(FinishedTasks(keep, scenario, tasks, digests))
+                finished = opened.enter_context(
+                    FinishedTasks(keep, scenario, points, tasks, digests)
+                )
                 found.whole.update(finished.read())
                 spent = finished.spent
             found.look_first()
@@ -162,7 +164,7 @@ class _Found:
 
 def _result(
     scenario: Scenario,
-    points: Sequence[dict[str, Any]],
+    points: Sequence[Scenario],
     summaries: Sequence[DataSummary],
     origin: Provenance,
     found: _Found,
@@ -185,7 +187,7 @@ def _result(
         scenario=scenario.spec(),
         provenance=origin,
         data=list({summary.model_dump_json(): summary for summary in summaries}.values()),
-        releases=summaries_of_schemes(scenario, points, evidence, so_far),
+        releases=summaries_of_schemes(points, evidence, so_far),
         plugins=plugins,
         references=references,
         expectations=judge(scenario, evidence, missing),

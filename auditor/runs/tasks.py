@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -89,7 +89,7 @@ class Task:
         here = self.scenario()
         table = table_of(here)[0] if self.table is None else self.table
         use = here.schemes[self.scheme]
-        return ReleaseRequest(here, dict(self.point), table, use, replicate, self.pooling)
+        return ReleaseRequest(here, here.point, table, use, replicate, self.pooling)
 
 
 @lru_cache(maxsize=64)
@@ -98,13 +98,13 @@ def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
     return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))
 
 
-def plan(
-    scenario: Scenario, points: Sequence[Mapping[str, Any]], estimated: bool = False
-) -> Iterator[Task]:
-    """Yield the tasks of a scenario in the order of its results, ``estimated`` with times."""
+def plan(scenario: Scenario, points: Sequence[Scenario], estimated: bool = False) -> Iterator[Task]:
+    """Yield the tasks of a scenario in the order of its results, ``estimated`` with times.
+
+    ``points`` is the scenario at its sweep points.
+    """
     base = None if scenario.base is None else str(scenario.base)
-    for point in points:
-        here = at_point(scenario, dict(point))
+    for here in points:
         table, _ = table_of(here)
         for scheme, use in enumerate(here.schemes):
             replicates = here.replicates_of(use)
@@ -112,16 +112,16 @@ def plan(
             seconds = 0.0
             with contained():  # the audit will fail with the reason
                 if estimated:
-                    seconds = line_of(here, dict(point), use, table).work * share / replicates
+                    seconds = line_of(here, here.point, use, table).work * share / replicates
             for first in range(1, replicates + 1, share):
                 yield Task(
                     scenario.document,
                     base,
                     scenario.name,
-                    tuple(point.items()),
+                    tuple(here.point.items()),
                     scheme,
                     tuple(range(first, min(first + share, replicates + 1))),
-                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.expect),
+                    any(judged.asks_pooling(use.id, here.point) for judged in scenario.expect),
                     table if table.streamed else None,
                     seconds,
                 )

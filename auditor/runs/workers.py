@@ -132,8 +132,8 @@ class Crew:
     def _executor(self, size: int) -> Executor:
         """Processes that start with their first task, or the cluster.
 
-        Our own program forks, which shares table and imports. Other programs, with threads that may
-        hold locks, and other systems use loky.
+        Our own program forks, which shares table and imports; each process of loky imports for
+        1.4 s. Other programs, with threads that may hold locks, and other systems use loky.
         """
         if size > self._size:
             self._end_pool()
@@ -181,9 +181,6 @@ def _without_signals() -> Iterator[None]:
 
     A terminal sends Ctrl-C to a whole group.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     from multiprocessing import resource_tracker  # start-up
 
     # its start unblocks signals until Python 3.12 or so

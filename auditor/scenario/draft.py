@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ import yaml
 from auditor import registry
 from auditor.base import (
     AuditorError,
+    AuditorWarning,
     DataError,
     ScenarioError,
     counted,
@@ -27,7 +29,8 @@ from auditor.base import (
     visible,
 )
 from auditor.data.columns.kinds import FEWEST_EACH, Column
-from auditor.data.describe import Description
+from auditor.data.describe import Description, categories_in_clear, describe, renamed_in
+from auditor.data.load import file_notes
 from auditor.data.table import is_file
 from auditor.process.environment import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
@@ -134,6 +137,30 @@ MOST_ROWS = 20_000
 NO_COPIES: Mapping[str, Description] = MappingProxyType({})
 MOST_LEFT_OUT = 50
 """Most excluded columns with a description."""
+
+
+def drafted(scenario: Path, data: str, copies: Sequence[str]) -> str:
+    """YAML of a scenario file for a table and its copies.
+
+    Warns
+    -----
+    AuditorWarning
+        Notes on the reading of the table.
+
+    Raises
+    ------
+    DataError
+        No column can be audited, or a file cannot be read.
+    """
+    source, files = source_named(data), [source_named(copy) for copy in copies]
+    for note in file_notes(source):
+        warnings.warn(AuditorWarning(note), stacklevel=2)
+    found = describe(source)
+    named = {source_for(copy, scenario): describe(copy) for copy in files}
+    clear = categories_in_clear(source, found, files)
+    return draft(
+        source_for(source, scenario), found, named, clear, renamed_in(source, found, files)
+    )
 
 
 def draft(

@@ -156,7 +156,8 @@ class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
     ``budget`` is work in nominal seconds; ``left_out`` lists its omissions. ``document`` has plain
-    values before defaults, for sweeps. ``places`` maps fields to file positions.
+    values before defaults, for sweeps. ``point`` has the swept values at a sweep point. ``places``
+    maps fields to file positions.
     """
 
     title: str
@@ -177,6 +178,7 @@ class Scenario:
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
+    point: dict[str, Any] = field(default_factory=dict, repr=False)
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:

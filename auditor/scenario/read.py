@@ -157,7 +157,7 @@ _FIELD = re.compile(
 def check_no_table(path: FilePath) -> None:
     """Refuse a file without scenario fields, with advice.
 
-    The message quotes nothing. The reader reports unreadable files and other encodings.
+    The message has no quotation. The reader reports unreadable files and other encodings.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def _several(value: Any) -> Any:
 
 
 class Document(Form):
-    """A scenario's sections; those without a type are read elsewhere."""
+    """A scenario's sections; other functions read sections without a type."""
 
     schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
         1, alias="schema", description="version of this format"
@@ -442,7 +442,7 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     built = assemble(value, problems, scenario.base, scenario.name)
     if problems.found:
         raise ScenarioError(here.located(problems.found))
-    return replace(built, places=here, expect=scenario.expect)
+    return replace(built, places=here, expect=scenario.expect, point=dict(point))
 
 
 def _swept(scenario: Scenario) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices
+from auditor.base.types import Array, Codes, Indices, Plain
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -204,10 +204,7 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
     """Each attribute's codes from product codes."""
     if len(table.attributes) == 1:
         return [codes]
-    return [
-        np.asarray(part)
-        for part in np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes))
-    ]
+    return list(np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes)))
 
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
@@ -225,7 +222,7 @@ def codes_in(labels: Sequence[Any], column: Series) -> Indices:
         if keys.is_unique:
             others = keys.get_indexer(pd.Index([unspelt(value) for value in values], dtype=object))
             places = np.where(places < 0, others, places)
-    return np.asarray(np.append(places, -1)[found], dtype=np.intp)
+    return np.append(places, -1)[found]
 
 
 def unspelt(label: Any) -> str:
@@ -367,7 +364,7 @@ class Categories:
             )
 
 
-def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
+def parse_bins(value: Any) -> dict[str, Plain]:
     """Read ``data.bin``.
 
     Raises
@@ -382,7 +379,7 @@ def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
     return {str(name): _rule(name, rule) for name, rule in value.items()}
 
 
-def _rule(name: str, rule: Any) -> dict[str, Any]:
+def _rule(name: str, rule: Any) -> Plain:
     if not isinstance(rule, dict) or len(rule) != 1 or next(iter(rule)) not in RULES:
         raise ValueError(
             f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, Plain
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
@@ -83,7 +83,7 @@ def kind_of(column: Any) -> str:
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), NESTED)
 
 
-def by_column(value: Any, what: str) -> dict[str, Any]:
+def by_column(value: Any, what: str) -> Plain:
     """Mapping from a column, columns (null values), or a mapping.
 
     Raises
@@ -156,13 +156,13 @@ def is_present(column: Any) -> Flags:
     """Indicator of present cells, shape (n,)."""
     if isinstance(column, np.ndarray):
         return ~np.isnan(column)
-    return np.asarray(column.notna(), dtype=bool)
+    return np.asarray(column.notna())
 
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     """Indicator of records complete in some columns, (n,)."""
     found = [is_present(frame[name]) for name in names]
-    return np.asarray(np.logical_and.reduce(found), dtype=bool)
+    return np.asarray(np.logical_and.reduce(found))
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -170,7 +170,7 @@ def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
 
     Of numbers as far below the least as the largest is above it; else ``""``.
     """
-    found: dict[str, Any] = {}
+    found: Plain = {}
     for name, column in frame.items():
         if column.isna().any() and kind_of(column) == "numbers":
             x = column_floats(column)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Plain
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
 
@@ -330,7 +330,7 @@ class Scratch:
         W = self.shape[1]
         return np.fromfile(self.name, count=(stop - start) * W, offset=8 * start * W).reshape(-1, W)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Plain:
         return {**self.__dict__, "_file": None}
 
 
@@ -380,10 +380,10 @@ class FileRows:
             self.scale.apply(x)
         return x
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Plain:
         return {name: value for name, value in self.__dict__.items() if name != "_here"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Plain) -> None:
         self.__dict__.update(state)
 
 

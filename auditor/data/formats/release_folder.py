@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -126,10 +125,10 @@ def write_release(
             (folder / name).unlink(missing_ok=True)
         write_atomically(folder / MANIFEST, text.encode())
 
-    with writing(folder), TableFiles(paths, edition, commit) as files:
+    with writing(folder), table_files(paths, edition, commit) as files:
         for part in parts:
-            for place, copy in enumerate(part):
-                files.append(place, copy)
+            for file, copy in zip(files, part, strict=True):
+                file.append(copy)
     return folder / MANIFEST
 
 
@@ -137,62 +136,38 @@ SUFFIXES = (".csv", ".parquet")
 """Formats of written files."""
 
 
-class TableFiles:
-    """Context that writes several tables of equal columns in parallel.
+@contextmanager
+def table_files(
+    paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None
+) -> Iterator[list[_File]]:
+    """Write several tables of equal columns in parallel.
 
     Files (mode 0600) get their names together, after a flush; an error leaves none. ``edition``
     marks temporary names. ``commit`` is called before renaming; a later error leaves the files.
     """
-
-    def __init__(
-        self, paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None
-    ) -> None:
-        self._paths, self._edition, self._commit = list(paths), edition, commit
-        self._temporary: list[Path] = []
-        self._files: list[_File] = []
-
-    def __enter__(self) -> TableFiles:
-        try:
-            for path in self._paths:
-                descriptor, name = tempfile.mkstemp(
-                    dir=path.parent, prefix=f".{path.name}-{self._edition}"
-                )
-                self._temporary.append(Path(name))
-                self._files.append(_File(descriptor, path.suffix))
-        except BaseException:
-            self._discard()
-            raise
-        return self
-
-    def append(self, place: int, frame: pd.DataFrame) -> None:
-        """Write the next records of one table."""
-        self._files[place].append(frame)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if kind is None:
-                for file in self._files:
-                    file.finish()
-                whole = self._temporary
-                if self._commit is not None:
-                    self._temporary = []
-                    self._commit()
-                for temporary, path in zip(whole, self._paths, strict=True):
-                    publish(temporary, path, private=True)
-                _flush_folder(self._paths[0].parent)
-        finally:
-            self._discard()
-
-    def _discard(self) -> None:
-        for file in self._files:
+    temporary: list[Path] = []
+    files: list[_File] = []
+    try:
+        for path in paths:
+            prefix = f".{path.name}-{edition}"
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+            temporary.append(Path(name))
+            files.append(_File(descriptor, path.suffix))
+        yield files
+        for file in files:
+            file.finish()
+        whole = temporary
+        if commit is not None:
+            temporary = []
+            commit()
+        for made, path in zip(whole, paths, strict=True):
+            publish(made, path, private=True)
+        _flush_folder(paths[0].parent)
+    finally:
+        for file in files:
             file.close()
-        for temporary in self._temporary:
-            temporary.unlink(missing_ok=True)
+        for made in temporary:
+            made.unlink(missing_ok=True)
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
@@ -252,9 +227,7 @@ class _File:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the folder, if possible: new names survive a power cut."""
-    if os.name != "posix":
-        return
+    """Flush the folder: new names survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -176,7 +176,7 @@ class Gaussian(Synthetic):
     def population(self, rng: np.random.Generator) -> Array:
         """``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
         lam, V, size = self._law(rng)
-        return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
+        return (V * lam) @ V.T * np.multiply.outer(size, size)
 
     def _law(self, rng: np.random.Generator) -> tuple[Array, Array, Array | float]:
         given = self.parameters
@@ -224,7 +224,7 @@ def draw(n: int, lam: Array, V: Array, rng: np.random.Generator, *, exact: bool 
     # X − mu_X = G V diag(√lam) Vᵀ,  G standard normal
     scores = rng.standard_normal((n, len(lam))) @ V[:, used]
     scores = whitened(scores) if exact else scores
-    return np.asarray((scores * np.sqrt(lam[used])) @ V[:, used].T)
+    return (scores * np.sqrt(lam[used])) @ V[:, used].T
 
 
 def whitened(scores: Array) -> Array:
@@ -278,21 +278,13 @@ ROOT_3, BIMODAL = float(np.sqrt(3.0)), float(np.sqrt(1.09))
 
 SHAPES: dict[str, RecordShape] = {
     "normal": NORMAL,
-    "exponential": RecordShape(
-        lambda t: np.asarray(-np.expm1(-np.clip(t + 1.0, 0.0, None))), -1.0, 27.0
-    ),
+    "exponential": RecordShape(lambda t: -np.expm1(-np.clip(t + 1.0, 0.0, None)), -1.0, 27.0),
     "gamma": RecordShape(
-        lambda t: np.asarray(scipy.special.gammainc(4.0, np.clip(2.0 * t + 4.0, 0.0, None))),
-        -2.0,
-        18.0,
+        lambda t: scipy.special.gammainc(4.0, np.clip(2.0 * t + 4.0, 0.0, None)), -2.0, 18.0
     ),
-    "uniform": RecordShape(
-        lambda t: np.asarray(np.clip(0.5 + 0.5 * t / ROOT_3, 0.0, 1.0)), -ROOT_3, ROOT_3
-    ),
+    "uniform": RecordShape(lambda t: np.clip(0.5 + 0.5 * t / ROOT_3, 0.0, 1.0), -ROOT_3, ROOT_3),
     "laplace": RecordShape(
-        lambda t: np.asarray(0.5 + 0.5 * np.sign(t) * -np.expm1(-np.sqrt(2.0) * np.abs(t))),
-        -20.0,
-        20.0,
+        lambda t: 0.5 + 0.5 * np.sign(t) * -np.expm1(-np.sqrt(2.0) * np.abs(t)), -20.0, 20.0
     ),
     "bimodal": RecordShape(
         lambda t: (
@@ -421,11 +413,7 @@ class Intervals(Synthetic):
         std = float(np.sqrt(share @ (length**2 / 12.0 + (ends.mean(axis=1) - mean) ** 2)))
         at, reached = (ends.ravel() - mean) / std, np.repeat(np.cumsum([0.0, *share]), 2)[1:-1]
         return RecordLaw(
-            {
-                "x": RecordShape(
-                    lambda t: np.asarray(np.interp(t, at, reached)), float(at[0]), float(at[-1])
-                )
-            }
+            {"x": RecordShape(lambda t: np.interp(t, at, reached), float(at[0]), float(at[-1]))}
         )
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:

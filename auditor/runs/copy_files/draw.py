@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from auditor.base import counted, listed, pd, quoted
+from auditor.base.types import Plain
 from auditor.data.columns.checks import SINCE
 from auditor.data.raw_columns import Blanks, blank_cells
 from auditor.process.environment import one_thread
@@ -36,7 +37,7 @@ class Drawn(NamedTuple):
     """
 
     parts: Parts
-    stated: dict[str, Any]
+    stated: Plain
     notes: list[str]
     prints: ColumnPrints
 
@@ -152,9 +153,9 @@ def _blanked(parts: Parts, asked: Asked) -> Parts:
 # -- words for the owner and the manifest ----------------------------------------------------------
 
 
-def _post_processing(columns: Mapping[str, Finish], asked: Treatment) -> dict[str, Any]:
+def _post_processing(columns: Mapping[str, Finish], asked: Treatment) -> Plain:
     steps = {name: finish.step for name, finish in columns.items() if not math.isnan(finish.step)}
-    said: dict[str, Any] = {
+    said: Plain = {
         "round": steps if asked.rounded else None,
         "clip": {name or "*": list(pair) for name, pair in asked.bounds.items()},
         "unit": asked.unit,
