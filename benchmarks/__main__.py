@@ -32,8 +32,17 @@ Each row is a command as a user types it, in a separate process, with a peer and
 competent person with numpy, pyarrow or scikit-learn. Without a peer, it draws as many normals as the audit's releases.
 The floor is work that the task cannot do without. Seconds are processor seconds, imports included, on one thread of linear algebra.
 Ratios are medians over rounds, with their range; long rows have one round. A target is a ratio to the peer, or seconds.
+The last column has the largest parts of one more run (`python -m benchmarks.parts`): imports, attacks, rooms of `auditor`.
 
 """
+
+
+ENVIRONMENT = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "",  # an installed package has its bytecode
+}
 
 
 class Run(NamedTuple):
@@ -52,18 +61,23 @@ def measured(program: Sequence[str], wall: bool = False) -> Run:
         It failed; an audit that finds a fault has status 1 and does not fail.
     """
     start = time.perf_counter()
-    process = subprocess.Popen(
-        program,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    silent = subprocess.DEVNULL
+    process = subprocess.Popen(program, env=ENVIRONMENT, stdout=silent, stderr=silent)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         raise RuntimeError(f"status {process.returncode}: {' '.join(program)[:200]}")
     took = time.perf_counter() - start if wall else used.ru_utime + used.ru_stime
     return Run(took, used.ru_maxrss / 1024)
+
+
+def parts_of(command: Sequence[str]) -> str:
+    """Return the parts of a command with most processor seconds."""
+    program = [sys.executable, "-m", "benchmarks.parts", *command]
+    found = subprocess.run(
+        program, env=ENVIRONMENT, cwd=FOLDER.parent, capture_output=True, text=True, check=False
+    )
+    return found.stderr.splitlines()[-1]
 
 
 def line(row: Row, folder: Path, rounds: int) -> tuple[str, bool]:
@@ -89,8 +103,14 @@ def line(row: Row, folder: Path, rounds: int) -> tuple[str, bool]:
     spread = (
         f"{ratio:.3g} ({ratios[0]:.3g}–{ratios[-1]:.3g})" if len(ratios) > 1 else f"{ratio:.3g}"
     )
+    for made in ("parquet", "csv"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    parts = parts_of(row.commands[-1])
     target = f"{row.bar:g} {'s' if row.seconds else '×'}"
-    return f"| {row.what} | {' | '.join(cells)} | {spread} | {target} | {met} |", met != "**no**"
+    return (
+        f"| {row.what} | {' | '.join(cells)} | {spread} | {target} | {met} | {parts} |",
+        met != "**no**",
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,8 +124,8 @@ def main(arguments: Sequence[str]) -> int:
     text = [
         f"Measured with Python {platform.python_version()} on {os.cpu_count()} cores, rounds: {given.rounds}, "
         f"load average {os.getloadavg()[0]:.1f}.\n",
-        "| command | ours | peer | floor | ours / peer (range) | target | met |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| command | ours | peer | floor | ours / peer (range) | target | met | parts |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |",
     ]
     good = True
     with tempfile.TemporaryDirectory() as name:

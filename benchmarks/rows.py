@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NUMPY = "import numpy as np; rng = np.random.default_rng(0);"
+LIBRARIES = (
+    "import scipy.special, scipy.linalg, pandas, pyarrow.parquet, pydantic, jinja2, rich_click;"
+)
+"""Libraries of every run: checked scenarios, tables, Parquet files and pages."""
 RELEASES = 10
 """A release, and nine more for the error bars of attacks on rows."""
 
@@ -180,7 +184,7 @@ def rows(folder: Path) -> list[Row]:
             normals(2e7), "import pandas, scipy.special, sklearn.ensemble", 15.0, seconds=True, long=True),
         Row("1,023 coalitions of 100,000 × 2 × 10, `llse`",
             run("coalitions", data=gaussian(100_000, 2), **audit("correlated", ten, attacks=["llse"])),
-            moment_script(100_000, ten, bars=True), normals(4e6), 1.2),
+            moment_script(100_000, ten, bars=True), LIBRARIES + normals(4e6), 1.2),
         Row("all attacks, Gaussian, 100,000 × 8 × 3",
             run("gaussian", data=gaussian(100_000, 8), **audit("corner-wave", three)),
             normals(2.4e7), normals(2.4e6), 60.0),
@@ -203,8 +207,8 @@ def rows(folder: Path) -> list[Row]:
             normals(4.8e7), read, 60.0, seconds=True, long=True),
         Row("five categorical columns (4,608 values), 50,000 × 3",
             run("five", data=five, **audit("uniform-multilevel", [0.5, 0.3, 0.2])),
-            posterior(50_000, 4608), "import numpy", 1.0, seconds=True, long=True),
-        Row("categories in bins, 20,000 × 1 × 3", binned, posterior(20_000, 8), "import numpy", 10.0),
+            posterior(50_000, 4608), LIBRARIES, 1.0, seconds=True, long=True),
+        Row("categories in bins, 20,000 × 1 × 3", binned, posterior(20_000, 8), LIBRARIES, 10.0),
         Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to Parquet",
             [["perturb", big, *perturb, str(folder / "parquet")]], PARQUET, normals(2.4e7), 1.5),
         Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to CSV",
