@@ -25,6 +25,7 @@ from auditor.plugin import (
     Records,
     RowAttack,
     View,
+    unprinted,
 )
 
 SPANNED = 1e-8
@@ -84,17 +85,20 @@ class MapOverRows(RowAttack):
         return LinearMap(mean_x, mean_y, W, exact)
 
 
+@unprinted
 class LinearMap(Reconstruction):
     """``x̂ = m_x + W (y − m_y)`` of copies side by side; ``exact`` without error."""
 
-    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool = False) -> None:
-        self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
+    mean_x: Array
+    mean_y: Array
+    W: Array
+    exact: bool = False
 
     def rows(self, copies: Arrays) -> Array:
-        return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
+        return self.mean_x + (np.hstack(list(copies)) - self.mean_y) @ self.W.T
 
     def expected(self, x: Array) -> Array | None:
-        return np.zeros(len(x)) if self._exact else None
+        return np.zeros(len(x)) if self.exact else None
 
 
 def _rank(centred: Array) -> int:

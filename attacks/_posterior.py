@@ -20,6 +20,7 @@ from auditor.plugin import (
     View,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._channel import Channel, alone, by_attribute
@@ -215,14 +216,14 @@ def each_once(estimate: Estimate, copies: Array) -> Array:
     return estimate(found)[..., place.ravel()]
 
 
+@unprinted
 class ByAttribute(Reconstruction):
     """Estimate each attribute separately."""
 
-    def __init__(self, estimates: Sequence[Estimate]) -> None:
-        self._estimates = estimates
+    estimates: Sequence[Estimate]
 
     def rows(self, copies: Arrays) -> Array:
-        each = zip(self._estimates, by_attribute(copies), strict=True)
+        each = zip(self.estimates, by_attribute(copies), strict=True)
         return np.stack([estimate(y) for estimate, y in each], axis=-1)
 
 

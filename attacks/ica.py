@@ -129,19 +129,20 @@ class IndependentComponents(RowAttack):
         return Likeness(known, own, np.asarray(np.linalg.pinv(own)), moved)
 
 
+@unprinted
 class Unmixed(Reconstruction):
     """``x̂ = mean + A ŝ``."""
 
-    def __init__(
-        self, unmixing: Unmixing, mean: Array, A: Array, theory: Theory | None = None
-    ) -> None:
-        self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
+    unmixing: Unmixing
+    mean: Array
+    A: Array
+    theory: Theory | None = None
 
     def rows(self, copies: Arrays) -> Array:
-        return self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T
+        return self.mean + self.unmixing.apply(np.hstack(list(copies))) @ self.A.T
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        return None if self._theory is None else self._theory.of(seen)
+        return None if self.theory is None else self.theory.of(seen)
 
 
 @unprinted

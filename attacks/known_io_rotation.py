@@ -139,32 +139,35 @@ class FittingRotations:
         return (y - self.copied_centre) @ self.rest_transformed
 
 
+@unprinted
 class RotationGuess(Reconstruction):
     """One fitting rotation, and alternatives of equal probability."""
 
-    def __init__(self, fitting: FittingRotations, turns: Array, centre: bool, moved: bool) -> None:
-        self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
+    fitting: FittingRotations
+    turns: Array
+    centre: bool
+    moved: bool
 
     def rows(self, copies: Arrays) -> Array:
-        if self._centre:
-            return self._fitting.inside(copies[0])
+        if self.centre:
+            return self.fitting.inside(copies[0])
         return next(self.guesses(copies))
 
     def guesses(self, copies: Arrays) -> Iterator[Array]:
-        inside, outside = self._fitting.inside(copies[0]), self._fitting.outside(copies[0])
-        for Q in [np.zeros((self._fitting.unknown,) * 2)] if self._centre else self._turns:
-            yield inside + outside @ Q @ self._fitting.rest.T
+        inside, outside = self.fitting.inside(copies[0]), self.fitting.outside(copies[0])
+        for Q in [np.zeros((self.fitting.unknown,) * 2)] if self.centre else self.turns:
+            yield inside + outside @ Q @ self.fitting.rest.T
 
     def chances(self, copies: Arrays, tolerance: float) -> Array | None:
-        if self._moved or self._centre:
+        if self.moved or self.centre:
             return None
         length = np.linalg.norm(copies[0], axis=1)
-        distance = np.linalg.norm(self._fitting.outside(copies[0]), axis=1)
-        return success_probability(length, distance, tolerance, self._fitting.unknown)
+        distance = np.linalg.norm(self.fitting.outside(copies[0]), axis=1)
+        return success_probability(length, distance, tolerance, self.fitting.unknown)
 
     def expected(self, x: Array) -> Array:
-        d2 = ((x - self._fitting.centre) @ self._fitting.rest) ** 2
-        return d2.sum(axis=1) * (1.0 if self._centre else 2.0)
+        d2 = ((x - self.fitting.centre) @ self.fitting.rest) ** 2
+        return d2.sum(axis=1) * (1.0 if self.centre else 2.0)
 
 
 def success_probability(length: Array, distance: Array, tolerance: float, unknown: int) -> Array:

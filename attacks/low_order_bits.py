@@ -176,12 +176,12 @@ def _linear(view: View, channel: Channel, j: int) -> Column:
     return lambda y: (mu + gain * (channel.value(y) - mu), np.full(len(y), np.nan))
 
 
+@unprinted
 class _Candidates(Reconstruction):
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
+    columns: Sequence[Column]
 
     def _found(self, copies: Arrays, which: int) -> Array:
-        each = zip(self._columns, by_attribute(copies), strict=True)
+        each = zip(self.columns, by_attribute(copies), strict=True)
         return np.stack([column(y)[which] for column, y in each], axis=1)
 
     def rows(self, copies: Arrays) -> Array:

@@ -33,6 +33,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from ._orientation import orientation
@@ -71,18 +72,19 @@ class QuantileMatching(RowAttack):
         )
 
 
+@unprinted
 class _Matched(Reconstruction):
     """``weights`` by copy, shape (k,), and ``matches`` by copy and attribute."""
 
-    def __init__(self, weights: Array, matches: Sequence[Sequence[Match]]) -> None:
-        self._weights, self._matches = weights, matches
+    weights: Array
+    matches: Sequence[Sequence[Match]]
 
     def rows(self, copies: Arrays) -> Array:
         meant = [
             [of(y) for of, y in zip(each, copy.T, strict=True)]
-            for each, copy in zip(self._matches, copies, strict=True)
+            for each, copy in zip(self.matches, copies, strict=True)
         ]
-        return np.tensordot(self._weights, meant, axes=1).T
+        return np.tensordot(self.weights, meant, axes=1).T
 
 
 def match(y: Array, x: Array, o: float = 1.0) -> Match:

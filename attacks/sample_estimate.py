@@ -44,6 +44,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from ._channel import LEAST, Channel, by_attribute, channels
@@ -177,12 +178,13 @@ class Kernel:
         return out + self._towards * (u - out)
 
 
+@unprinted
 class _OverSample(Reconstruction):
-    def __init__(self, seen: Seen, kernel: Kernel) -> None:
-        self._seen, self._kernel = seen, kernel
+    seen: Seen
+    kernel: Kernel
 
     def rows(self, copies: Arrays) -> Array:
-        return self._seen.values(self._kernel.mean(self._seen.coordinates(copies)))
+        return self.seen.values(self.kernel.mean(self.seen.coordinates(copies)))
 
 
 def kernel_points(

@@ -179,5 +179,5 @@ def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
 def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array, int]) -> Array:
     """Return ``g``, shape (n', N), from the columns' mean and covariance."""
     mean, covariance, _ = columns
-    deviations, own = (deviations(each) for each in (K, covariance))
-    return (mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2
+    stated, own = (deviations(each) for each in (K, covariance))
+    return (mean[:, None] - m) ** 2 + (own[:, None] - stated) ** 2

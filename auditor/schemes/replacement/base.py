@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes, Indices, Levels
+from auditor.base.types import Array, Codes, Indices, Levels, unprinted
 from auditor.data.columns.categorical_table import (
     BLOCK_WIDTH,
     Attribute,
@@ -110,21 +110,21 @@ def inverse(u: Array, pi: Array) -> Indices:
     return np.searchsorted(sums / sums[-1], u, side="right")
 
 
+@unprinted
 class Draws:
     """Random coins and fresh draws for n tuples at once."""
 
-    def __init__(self, rng: Rng, size: int, pi: Array | None = None) -> None:
-        self._rng = rng
-        self._size = size
-        self._pi = pi
+    rng: Rng
+    size: int
+    pi: Array | None = None
 
     def uniforms(self, n: int) -> Array:
         """Uniform numbers on [0, 1)."""
-        return self._rng.random(n)
+        return self.rng.random(n)
 
     def values(self, n: int) -> Codes:
         """``n`` replacements."""
-        return replacements(self._rng, n, self._size, self._pi)
+        return replacements(self.rng, n, self.size, self.pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         """``left``, ``right`` or a fresh value, by the coins."""
