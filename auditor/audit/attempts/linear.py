@@ -24,8 +24,8 @@ from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, number_cells
 from auditor.audit.numeric.error_bars import (
     Errors,
-    Redraws,
     holding,
+    redrawn_views,
     rounded_off,
     seed_of,
     with_total,
@@ -171,12 +171,12 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
 def _moments_again(opened: Opened, knowledge: Knowledge) -> Iterator[MomentsAgain]:
     release, key, law = opened.release, opened.release.key, opened.law_within
     assert law is not None
-    redraws = Redraws(opened.gathered, knowledge, law)
-    for number in range(REDRAWS):
-        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-        parts = release.levels, release.moments, replace(key, seed=seed)
-        transformed = release.scheme.transformed(*parts)
-        yield *redraws.one(seed, transformed), transformed
+    seeds = [
+        seed_of(key.audit_seed, key.scheme, key.replicate, number) for number in range(REDRAWS)
+    ]
+    parts = release.levels, release.moments
+    draws = ((seed, release.scheme.transformed(*parts, replace(key, seed=seed))) for seed in seeds)
+    return redrawn_views(opened.gathered, knowledge, law, draws)
 
 
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:

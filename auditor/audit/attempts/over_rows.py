@@ -98,7 +98,8 @@ def row_errors(
         seed_of(key.audit_seed, "known values", key.replicate, 0),
     )
     expected *= judged / sum(counts)
-    expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
+    seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
+    expected = with_row_theory(expected, fitted, seen, blocks)
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     if sum(counts) < judged:
         sums = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0)

@@ -11,14 +11,14 @@ A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coali
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, KnownSample
-from auditor.adversary.view import Records, SampleMoments, View
-from auditor.audit.numeric.views import Gathered, as_seen
+from auditor.adversary.view import Records, SampleMoments
+from auditor.audit.numeric.views import Gathered, MomentsAgain, as_seen
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.numerics.blocks import BLOCK_VALUES
@@ -420,8 +420,13 @@ def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
     return T @ T.T
 
 
-class Redraws:
-    """Redraws of an adversary's view, in moments.
+def redrawn_views(
+    gathered: Gathered,
+    knowledge: Knowledge,
+    law: NoiseLaw,
+    draws: Iterable[tuple[int, Transformed | None]],
+) -> Iterator[MomentsAgain]:
+    """Yield an adversary's views in other draws, in moments.
 
     Parameters
     ----------
@@ -429,45 +434,37 @@ class Redraws:
         Of the release itself.
     law : NoiseLaw
         Of the noise, before copies were transformed.
+    draws : iterable of (int, Transformed or None)
+        Seeds, and matrices of the copies.
     """
-
-    def __init__(self, gathered: Gathered, knowledge: Knowledge, law: NoiseLaw) -> None:
-        self._gathered, self._knowledge, self._law = gathered, knowledge, law
-        table, moments = gathered.copies.table, gathered.copies.moments
-        self._all = Moments.merge(gathered.groups).parts([1], table.width)
-        self._draw = gathered.rows.draw(knowledge)
-        self._rows = None
-        # by shape alone: files and tables in memory agree
-        if self._draw is not None and table.rows * table.width <= BLOCK_VALUES:
-            self._rows = table.read(0, table.rows) - moments.mean
-
-    def one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
-        """Adversary's view, and moments of the judged rows, in another draw."""
-        knowledge, rng, law = self._knowledge, stream(seed, "moments"), self._law
-        view = replace(self._gathered.view(knowledge), seed=seed)
-
-        def of_copies(moments: Moments) -> Moments:
-            return as_seen(transformed, moments).of_copies(view.copies, self._all.size)
-
-        if self._draw is None:
-            released = redrawn_moments(self._all, law, rng)
-            return replace(view, released=of_copies(released)), released
-        given = self._given(rng)
-        rest = redrawn_moments(self._all - given, law, rng)
-        chosen = redrawn_moments(given, law, rng)
-        both, told = Moments.merge([chosen, rest]), view.given
-        if isinstance(told, SampleMoments):
-            told = replace(told, copies=of_copies(chosen))
-        elif isinstance(told, Records):
-            told = replace(told, moments=as_seen(transformed, chosen))
-        released = rest if isinstance(knowledge, KnownSample) else both
-        view = replace(view, released=of_copies(released), given=told)
-        return view, rest if self._draw.clear else both
-
-    def _given(self, rng: np.random.Generator) -> Moments:
-        assert self._draw is not None
-        if self._rows is not None:
-            return Moments.of(self._rows[rng.permutation(len(self._rows))[: len(self._draw.rows)]])
-        folds = self._gathered.folds(self._knowledge)
-        some = (folds[place] for place in rng.integers(0, len(folds), len(folds)))
-        return Moments.merge(some).parts([1], self._all.size)
+    table, moments = gathered.copies.table, gathered.copies.moments
+    original = Moments.merge(gathered.groups).parts([1], table.width)
+    draw, held = gathered.rows.draw(knowledge), None
+    # by shape alone: files and tables in memory agree
+    if draw is not None and table.rows * table.width <= BLOCK_VALUES:
+        held = table.read(0, table.rows) - moments.mean
+    for seed, transformed in draws:
+        rng, view = stream(seed, "moments"), replace(gathered.view(knowledge), seed=seed)
+        if draw is None:
+            judged = released = redrawn_moments(original, law, rng)
+        else:
+            if held is not None:
+                given = Moments.of(held[rng.permutation(len(held))[: len(draw.rows)]])
+            else:
+                folds = gathered.folds(knowledge)
+                some = (folds[place] for place in rng.integers(0, len(folds), len(folds)))
+                given = Moments.merge(some).parts([1], table.width)
+            rest = redrawn_moments(original - given, law, rng)
+            chosen = redrawn_moments(given, law, rng)
+            both, known = Moments.merge([chosen, rest]), view.given
+            judged = rest if draw.clear else both
+            released = rest if isinstance(knowledge, KnownSample) else both
+            seen = as_seen(transformed, chosen)
+            if isinstance(known, SampleMoments):
+                view = replace(
+                    view, given=replace(known, copies=seen.of_copies(view.copies, table.width))
+                )
+            elif isinstance(known, Records):
+                view = replace(view, given=replace(known, moments=seen))
+        released = as_seen(transformed, released).of_copies(view.copies, table.width)
+        yield replace(view, released=released), judged, transformed

@@ -77,13 +77,12 @@ def rebuilt(
         return values, _linear_theory(affine, view, held, given), None, given
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    fitted = plugin.fit(
-        view, CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
-    )
+    seen = rows.seen(knows, blocks)
+    fitted = plugin.fit(view, CopyBlocks(seen, tuple(range(1, len(copies) + 1))))
     values = rows_of(fitted, blocks())
     expected = fitted.expected(np.delete(table.values, given, axis=0))
     squares = np.array([np.nan if expected is None else float(expected.sum())])
-    theory = float(with_row_theory(squares, [fitted], *rows.originals(knows))[0])
+    theory = float(with_row_theory(squares, [fitted], seen, rows.judged(knows, blocks)[0])[0])
     theory /= (table.rows - given.size) * table.width
     return values, None if np.isnan(theory) else theory, fitted, given
 

@@ -33,7 +33,7 @@ from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
-from auditor.numerics.blocks import Job, moment_groups, readable, row_blocks, row_groups, walk
+from auditor.numerics.blocks import Job, moment_groups, readable, row_groups, walk
 from auditor.numerics.moments import Moments, Stack
 from auditor.numerics.random_streams import stream
 
@@ -109,27 +109,6 @@ def draws_of(
     }
 
 
-@dataclass(frozen=True, repr=False)
-class Originals:
-    """Original rows in read-only blocks, for theory alone.
-
-    Attributes
-    ----------
-    without : ndarray of int
-        Rows left out, ascending.
-    """
-
-    table: Table
-    without: Indices
-
-    def __iter__(self) -> Iterator[Array]:
-        """Yield arrays of shape (b, N), in order of rows."""
-        for start, stop in row_blocks(self.table.rows, self.table.width):
-            x = self.table.read(start, stop)
-            first, last = np.searchsorted(self.without, (start, stop))
-            yield readable([np.delete(x, self.without[first:last] - start, axis=0)])[0]
-
-
 class RowSelection:
     """Rows of one table, by state of knowledge.
 
@@ -184,16 +163,9 @@ class RowSelection:
             for groups in self._cuts
         ]
 
-    def originals(self, knowledge: Knowledge) -> tuple[Originals, Originals]:
-        """Original rows whose copies an adversary has, and the judged ones."""
-        judged = Originals(self.table, self.given(knowledge))
-        if isinstance(knowledge, KnownSample):
-            return judged, judged
-        return Originals(self.table, np.empty(0, dtype=np.intp)), judged
-
 
 def with_row_theory(
-    expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals
+    expected: Array, fitted: Sequence[Reconstruction], seen: Blocks, judged: Blocks
 ) -> Array:
     """Replace expected errors by theory from the true rows, where an attack has any.
 
@@ -201,14 +173,14 @@ def with_row_theory(
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
-    seen, judged : Originals
-        Rows whose copies the attacks were fitted to, and judged rows.
+    seen, judged : callables
+        Yield blocks of rows whose copies the attacks were fitted to, and of judged rows.
     """
     out = expected.copy()
     for place, each in enumerate(fitted):
-        theory = each.row_theory(seen)
+        theory = each.row_theory(readable([x])[0] for _, x, _ in seen())
         if theory is not None:
-            out[place] = sum(float(theory(x).sum()) for x in judged)
+            out[place] = sum(float(theory(x).sum()) for _, x, _ in judged())
     return out
 
 
