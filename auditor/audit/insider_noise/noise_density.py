@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -283,17 +283,12 @@ def fitted_density(values: Array) -> Density:
     spread = np.ptp(u, axis=0) + 1e-9
     low, step = u.min(axis=0) - 0.05 * spread, 1.1 * spread / K
     empty = Density(scale, low, step, np.zeros((K,) * d))
-    parts = [
-        np.bincount(np.ravel_multi_index(empty.cells(part), (K,) * d), minlength=K**d)
-        for part in (values[::2], values[1::2])
-    ]
-    a, b = (_smoothed(part.reshape((K,) * d)) for part in parts)
-    likelihood = [
-        parts[0] @ np.log(other).ravel() + parts[1] @ np.log(one).ravel()
-        for one, other in zip(a, b, strict=True)
-    ]
-    best = _smoothed((parts[0] + parts[1]).reshape((K,) * d))[int(np.argmax(likelihood))]
-    log = np.log(best)
+    one, other = np.zeros((2, *empty.log.shape))
+    for part, counts in ((values[::2], one), (values[1::2], other)):
+        np.add.at(counts, empty.cells(part), 1.0)
+    likelihood = np.log(_smoothed(other)) * one + np.log(_smoothed(one)) * other
+    best = int(likelihood.reshape(len(WIDTHS), -1).sum(axis=1).argmax())
+    log = np.log(_smoothed(one + other)[best])
     for axis in range(d):
         edges = scale[axis] * np.sinh(low[axis] + step[axis] * np.arange(K + 1))
         log -= np.log(np.diff(edges)).reshape([-1 if place == axis else 1 for place in range(d)])
@@ -301,18 +296,8 @@ def fitted_density(values: Array) -> Density:
 
 
 def _smoothed(counts: Array) -> Array:
-    d = counts.ndim
-    found = scipy.fft.irfftn(
-        scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1)
-    )
-    found = np.maximum(found, 0.0) / counts.sum()
+    widths = (*WIDTHS, len(counts) / 24.0)
+    smooth = [scipy.ndimage.gaussian_filter(counts, width, mode="wrap") for width in widths]
+    found = np.array(smooth) / counts.sum()
     wide = 0.99 * found[-1] + 0.01 / counts.size
     return (1.0 - FLOOR) * found[:-1] + FLOOR * wide
-
-
-@cache
-def _transfer(d: int) -> Array:
-    K = CELLS[d]
-    axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
-    widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
-    return np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes))
