@@ -238,41 +238,31 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     Blocks are copies, whitened by the root that schemes draw with. Directions without variance, or
     coarser than ``COARSEST`` deviations at this ``grain``, shape (MN,), are left out.
 
-    With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all
-    later rows, ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular
-    by its rank).
+    With V of the copies before, and B = K_k· Vᵀ, the rest of copy k is ``E_k − B V``, of covariance
+    ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
-    variance = np.clip(np.diag(K), 0.0, None)
-    unit = np.sqrt(np.where(variance > 0, variance, 1.0))
-    R, E = K / np.outer(unit, unit), np.eye(len(K))
-    rows, copies, attributes, new, left = [], [], [], [], np.zeros(len(K))
-    for copy in np.argsort(variance.reshape(-1, N).sum(axis=1), kind="stable").tolist():
+    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    W = V = np.empty((0, len(K)))
+    places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
+    for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
-        loud = np.flatnonzero(variance[k] > 0)
-        left[k] = np.sqrt(np.clip(np.diag(R[k, k]), 0.0, None)) * unit[k]
-        values, vectors = np.linalg.eigh(R[k, k][np.ix_(loud, loud)])
-        known = 0.0 if grain is None else np.abs(vectors.T @ E[k][loud]) @ (grain / unit)
-        kept = (values > HARDLY_ANY * len(K)) & (
-            known <= COARSEST * np.sqrt(np.clip(values, 0.0, None))
-        )
-        V = np.zeros((N, int(kept.sum())))
-        V[loud] = vectors[:, kept] / np.sqrt(values[kept])
+        loud, B = np.flatnonzero(own[k] > 0), K[k] @ V.T
+        rest, C = np.eye(len(K))[k] - B @ V, K[k, k] - B @ B.T
+        left[k] = np.sqrt(np.clip(np.diag(C), 0.0, None))
+        unit = own[k][loud]
+        values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
+        rows = vectors.T @ (rest[loud] / unit[:, None])
+        size = np.sqrt(np.clip(values, 0.0, None))
+        known = 0.0 if grain is None else np.abs(rows) @ grain
+        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * size)
         # undo the root that schemes draw with: its rows are nearest to the attributes
-        full = len(V.T) == len(loud)
-        C = R[k, k] * np.outer(unit[k], unit[k])
-        rows.append((undo_root(C)[loud] * unit[k] if full else V.T) @ E[k])
-        copies += [copy] * len(V.T)
-        attributes += loud.tolist() if full else [-1] * len(V.T)
-        new += [bool(np.abs(np.diag(R[k, k])[loud] - 1.0).max(initial=0.0) > 1e-9)] * len(V.T)
-        slope = (R[:, k] @ V) @ V.T
-        slope[k] = 0.0
-        R, E = R - slope @ R[k], E - slope @ E[k]
-    places = (
-        np.array(copies, dtype=np.intp),
-        np.array(attributes, dtype=np.intp),
-        np.array(new, dtype=bool),
-    )
-    return Whitening(np.vstack(rows) / unit, *places, left.reshape(-1, N))
+        full = bool(kept.all())
+        rows = rows[kept] / size[kept, None]
+        V, W = np.vstack([V, rows]), np.vstack([W, undo_root(C)[loud] @ rest if full else rows])
+        new = bool(np.abs(left[k][loud] ** 2 / unit**2 - 1.0).max(initial=0.0) > 1e-9)
+        places += [(copy, a if full else -1, new) for a in loud[kept].tolist()]
+    copies, attributes, fresh = np.array(places, dtype=np.intp).reshape(-1, 3).T
+    return Whitening(W, copies, attributes, fresh > 0, left.reshape(-1, N))
 
 
 class Value(NamedTuple):
