@@ -242,7 +242,7 @@ def weightings(base: Baseline, n: int) -> Iterator[Weighting]:
 def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Measurement]:
     """Yield both metrics of every weighting; none if some records were left out.
 
-    Standard errors are over independent units, of shares as of Agresti and Coull.
+    Standard errors are over independent units. Shares are widened as by Agresti and Coull.
     """
     errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
     reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
@@ -258,17 +258,22 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
             constant = best_constant_share(own, near, w)
             for b in cells.wanted:
                 e = errors[rows, b, j].astype(np.float64)
-                share = float(w @ (e <= near))
-                z = float(wilson(np.float64(share), n)[0])
-                figures = {"close": (share - constant, math.sqrt(z * (1 - z) / n))}
+                counted = {"close": (e <= near).astype(np.float64)}
                 if variance > 0:
-                    left = e**2 / variance
-                    value = float(w @ left)
-                    spread = float(np.linalg.norm(np.bincount(units, w * (left - value))))
-                    figures["error"] = value, spread
-                for metric, figure in figures.items():
+                    counted["error"] = e**2 / variance
+                for metric, each in counted.items():
+                    value = float(w @ each)
+                    spread = float(np.square(np.bincount(units, w * (each - value))).sum())
+                    if metric == "close":
+                        z = float(wilson(value, n)[0])
+                        spread += (z * (1 - z) - value * (1 - value)) / n
+                        value -= constant
                     yield cells.context.estimate(
-                        one.metric.format(metric), cells.coalitions[b], *figure, attribute=name
+                        one.metric.format(metric),
+                        cells.coalitions[b],
+                        value,
+                        math.sqrt(spread),
+                        attribute=name,
                     )._replace(reason=one.reason)
 
 
