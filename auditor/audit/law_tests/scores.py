@@ -469,50 +469,30 @@ def process_scores(
     for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
-            which = f"copy {chosen[one.place]}" + (
-                f" less copy {chosen[one.below]}" if one.below >= 0 else ""
-            )
-            parts.append(
-                (
-                    increment_scores(one, rows),
-                    f"noise of {which} ({names[one.attribute]!r})",
-                    known,
-                    one.place,
-                )
-            )
-    lattice = any(one.density.moving.on_lattice for one in steps)
-    scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
-    return (
-        Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups)
-        if lattice
-        else scores
-    )
+            below = f" less copy {chosen[one.below]}" if one.below >= 0 else ""
+            name = f"noise of copy {chosen[one.place]}{below} ({names[one.attribute]!r})"
+            grain = math.inf if one.density.moving.on_lattice else known
+            parts.append((increment_scores(one, rows), name, grain, one.place))
+    return _of_columns(parts, len(rows.noise), DENSITY["laplace"])
 
 
 def increment_scores(one: Increment, rows: Rows) -> Array:
     """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
-    d = rows.noise[:, one.place, one.attribute] - (
-        rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0
-    )
-    if one.density.moving.on_lattice:
-        points, place = np.unique(np.rint(d / one.density.moving.unit), return_inverse=True)
-        middle, jump = (
-            part[place] for part in one.density.distribution(points * one.density.moving.unit)
-        )
+    d = rows.noise[:, one.place, one.attribute]
+    if one.below >= 0:
+        d = d - rows.noise[:, one.below, one.attribute]
+    if (moving := one.density.moving).on_lattice:
+        points, place = np.unique(np.rint(d / moving.unit), return_inverse=True)
+        middle, jump = (part[place] for part in one.density.distribution(points * moving.unit))
     else:
-        middle, jump = one.density.distribution(
-            np.where(np.abs(d) <= _known(one, rows), 0.0, d) if one.density.rest > 0 else d
-        )
-    V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(
-        len(d)
-    )
-    return middle + (V - 0.5) * jump
+        rest = (one.density.rest > 0) & (np.abs(d) <= _known(one, rows))
+        middle, jump = one.density.distribution(np.where(rest, 0.0, d))
+    rng = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute)
+    return middle + (rng.random(len(d)) - 0.5) * jump
 
 
 def _known(one: Increment, rows: Rows) -> float:
     if one.density.moving.on_lattice:
         return 0.0
-    return float(
-        rows.grain[one.place, one.attribute]
-        + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0)
-    )
+    copies = [copy for copy in (one.place, one.below) if copy >= 0]
+    return float(rows.grain[copies, one.attribute].sum())
