@@ -66,9 +66,7 @@ def _default(method: str, seed: int, size: int) -> Array:
 
 def _python(method: str, seed: int, size: int) -> Array:
     PYTHON.seed(seed)
-    draw = getattr(PYTHON, method)
-    arguments = () if method == "random" else (0.0, 1.0)
-    return np.array([draw(*arguments) for _ in range(size)])
+    return np.array([getattr(PYTHON, method)() for _ in range(size)])
 
 
 STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {

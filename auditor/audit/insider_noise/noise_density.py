@@ -20,9 +20,8 @@ Gaussian width with the largest held-out likelihood.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -74,24 +73,25 @@ def noise_density(
             line = least_squares(cells, X, np.arange(n)[there])
             found[here] = (X[here] - line[here]) ** 2
     squares, better = [found[:JUDGED] for found in squares], [list[str]() for _ in held]
+    judged = min(n, JUDGED)
     for targets in dependent_attributes(X, Y):
         own = RESOLVED * X[:, targets].var(axis=0)
         fits = {
-            place: [_Fit.of(X, each, targets, np.arange(n)[half]) for half in halves]
+            place: [_fitted(X, each, targets, np.arange(n)[half]) for half in halves]
             for place, each in enumerate(held)
             if own.all() and (squares[place][:, targets].mean(axis=0) > own).all()
         }
         for from_noise in (False, True):
             found_of = partial(_errors_of, from_noise=from_noise)
             some = {
-                place: found_of(fit, JUDGED)
+                place: found_of(fit, judged)
                 for place, fit in fits.items()
                 if _gains(squares[place][:TRIED, targets], found_of(fit, TRIED), 0.0)
             }
             if any(_gains(squares[place][:, targets], e, SURE) for place, e in some.items()):
                 # another method for one copy alone would count as a gain of pooling
                 for place, fit in fits.items():
-                    errors = some[place] if place in some else found_of(fit, JUDGED)
+                    errors = some[place] if place in some else found_of(fit, judged)
                     if errors.mean() < squares[place][:, targets].mean():
                         squares[place][:, targets] = errors
                         better[place] += [str(j + 1) for j in targets]
@@ -103,10 +103,10 @@ def noise_density(
     ]
 
 
-def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
-    errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
-    for side, fit in enumerate(fits[::-1]):
-        errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)
+def _errors_of(fits: Sequence[Fit], rows: int, from_noise: bool) -> Array:
+    found = [fit(np.arange(side, rows, 2), from_noise) for side, fit in enumerate(fits[::-1])]
+    errors = np.empty((rows, found[0].shape[1]))
+    errors[::2], errors[1::2] = found
     return errors
 
 
@@ -144,78 +144,49 @@ def _gains(line: Array, found: Array, sure: float) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Attributes and their noise, fitted to one half of the rows.
+Density = Callable[[Array], Array]
+"""Log-density of values, shape (..., d)."""
+Fit = Callable[[Indices, bool], Array]
+"""Squared errors in some rows, shape (m, d), with candidates from noise or from originals."""
 
-    Attributes
-    ----------
-    copies : list of ndarray of shape (n, d)
-        Least noise first.
-    weights : list of ndarray
-        ``B_m`` with its constant.
-    laws : list
-        ``g_m``; None for noise that earlier copies determine.
-    originals, drawn : ndarray of shape (S, d)
-        Candidates, and noise for candidates.
-    """
 
-    x: Array
-    copies: list[Array]
-    weights: list[Array]
-    laws: list[Density | None]
-    prior: Density
-    originals: Array
-    drawn: Array
+def _fitted(X: Array, Y: Array, targets: list[int], learn: Indices) -> Fit:
+    """Estimator of some attributes, fitted to one half of the rows."""
+    x, copies = X[:, targets], list(Y[:, :, targets])
+    others = np.delete(Y, targets, axis=2).transpose(1, 0, 2).reshape(len(X), -1)
+    if others.shape[1]:
+        guess, mean = least_squares(others, x, learn), x[learn].mean(axis=0)
+        slope = guess[learn].var(axis=0) / x[learn].var(axis=0)
+        new = guess - least_squares(np.hstack(copies), guess, learn)
+        own = new[learn].var(axis=0) / guess[learn].var(axis=0)  # 0 if columns are collinear
+        if (slope > FOLLOWS).all() and (own > NEGLIGIBLE**2).all():
+            copies.append((guess - mean) / slope + mean)
+    copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
+    noise, weights, laws = (
+        [(copy - x)[learn] for copy in copies],
+        list[Array](),
+        list[Density | None](),
+    )
+    for place, z in enumerate(noise):
+        earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
+        weights.append(np.linalg.lstsq(earlier, z, rcond=1e-8)[0])
+        weights[-1][1:][
+            np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None]
+            < NEGLIGIBLE * z.std(axis=0)
+        ] = 0.0
+        rest = z - earlier @ weights[-1]
+        laws.append(fitted_density(rest) if rest.std() > 1e-9 * z.std() else None)
+    prior, originals = fitted_density(x[learn]), representatives(x[learn])
+    drawn, d = representatives(noise[0]), x.shape[1]
 
-    @classmethod
-    def of(cls, X: Array, Y: Array, targets: list[int], learn: Indices) -> _Fit:
-        x, copies = X[:, targets], list(Y[:, :, targets])
-        others = np.delete(Y, targets, axis=2).transpose(1, 0, 2).reshape(len(X), -1)
-        if others.shape[1]:
-            guess, mean = least_squares(others, x, learn), x[learn].mean(axis=0)
-            slope = guess[learn].var(axis=0) / x[learn].var(axis=0)
-            new = guess - least_squares(np.hstack(copies), guess, learn)
-            own = new[learn].var(axis=0) / guess[learn].var(axis=0)  # 0 if columns are collinear
-            if (slope > FOLLOWS).all() and (own > NEGLIGIBLE**2).all():
-                copies.append((guess - mean) / slope + mean)
-        copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
-        noise, weights, laws = (
-            [(copy - x)[learn] for copy in copies],
-            list[Array](),
-            list[Density | None](),
-        )
-        for place, z in enumerate(noise):
-            earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
-            weights.append(np.linalg.lstsq(earlier, z, rcond=1e-8)[0])
-            weights[-1][1:][
-                np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None]
-                < NEGLIGIBLE * z.std(axis=0)
-            ] = 0.0
-            rest = z - earlier @ weights[-1]
-            laws.append(fitted_density(rest) if rest.std() > 1e-9 * z.std() else None)
-        drawn = representatives(noise[0])
-        return cls(
-            x, copies, weights, laws, fitted_density(x[learn]), representatives(x[learn]), drawn
-        )
-
-    def errors(self, rows: Indices, from_noise: bool) -> Array:
-        return np.concatenate(
-            [
-                self._errors(part, from_noise)
-                for part in np.array_split(rows, -(-len(rows) // TOGETHER))
-            ]
-        )
-
-    def _errors(self, rows: Indices, from_noise: bool) -> Array:
-        held, d = [copy[rows][:, None] for copy in self.copies], self.x.shape[1]
-        c = (
-            held[0] - self.drawn
-            if from_noise
-            else np.broadcast_to(self.originals, (len(rows), *self.originals.shape))
-        )
-        z, log = [copy - c for copy in held], self.prior(c) if from_noise else np.zeros(c.shape[:2])
-        for place, (law, B) in enumerate(zip(self.laws, self.weights, strict=True)):
+    def errors(rows: Indices, from_noise: bool) -> Array:
+        if len(rows) > TOGETHER:
+            parts = np.array_split(rows, -(-len(rows) // TOGETHER))
+            return np.concatenate([errors(part, from_noise) for part in parts])
+        held = [copy[rows][:, None] for copy in copies]
+        c = held[0] - drawn if from_noise else np.tile(originals, (len(rows), 1, 1))
+        z, log = [copy - c for copy in held], prior(c) if from_noise else np.zeros(c.shape[:2])
+        for place, (law, B) in enumerate(zip(laws, weights, strict=True)):
             if law is None or (from_noise and place == 0):
                 continue  # candidates from noise follow the first copy's density already
             e = z[place] - B[0]
@@ -225,7 +196,9 @@ class _Fit:
                     e = e - z[earlier] @ part if d > 1 else e - z[earlier] * part[0, 0]
             log = log + law(e)
         w = np.exp(log - log.max(axis=1, keepdims=True))
-        return (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
+        return np.asarray((x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2)
+
+    return errors
 
 
 def representatives(values: Array) -> Array:
@@ -242,38 +215,8 @@ FLOOR = 1e-3
 """Share of a wide density that is mixed in: no value has probability 0."""
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
-    """Logarithmic density of d-dimensional values in a table of cells.
-
-    Attributes
-    ----------
-    scale, low, step : ndarray of shape (d,)
-        ``s``; the first cell's edge and the cells' width on the scale of asinh.
-    log : ndarray of shape (K,) * d
-        By cell, in the values' own units.
-    """
-
-    scale: Array
-    low: Array
-    step: Array
-    log: Array
-
-    def cells(self, values: Array) -> tuple[Indices, ...]:
-        """Nearest cell of values, shape (..., d), along each axis."""
-        places = (np.arcsinh(values / self.scale) - self.low) / self.step
-        return tuple(
-            np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp)
-            for axis in range(values.shape[-1])
-        )
-
-    def __call__(self, values: Array) -> Array:
-        """Log-density of values, shape (..., d)."""
-        return self.log[self.cells(values)]
-
-
 def fitted_density(values: Array) -> Density:
-    """Density of a sample, shape (m, d), with d 1 or 2.
+    """Log-density of a sample, shape (m, d), with d 1 or 2.
 
     Held-out likelihood over every second row chooses the smoothing.
     """
@@ -282,37 +225,26 @@ def fitted_density(values: Array) -> Density:
     u, K = np.arcsinh(values / scale), CELLS[d]
     spread = np.ptp(u, axis=0) + 1e-9
     low, step = u.min(axis=0) - 0.05 * spread, 1.1 * spread / K
-    empty = Density(scale, low, step, np.zeros((K,) * d))
-    parts = [
-        np.bincount(np.ravel_multi_index(empty.cells(part), (K,) * d), minlength=K**d)
-        for part in (values[::2], values[1::2])
-    ]
-    a, b = (_smoothed(part.reshape((K,) * d)) for part in parts)
-    likelihood = [
-        parts[0] @ np.log(other).ravel() + parts[1] @ np.log(one).ravel()
-        for one, other in zip(a, b, strict=True)
-    ]
-    best = _smoothed((parts[0] + parts[1]).reshape((K,) * d))[int(np.argmax(likelihood))]
-    log = np.log(best)
-    for axis in range(d):
+
+    def cells(v: Array) -> tuple[Indices, ...]:
+        places = (np.arcsinh(v / scale) - low) / step
+        return tuple(np.clip(places[..., axis], 0, K - 1).astype(np.intp) for axis in range(d))
+
+    one, other = np.zeros((2, *[K] * d))
+    for part, counts in ((values[::2], one), (values[1::2], other)):
+        np.add.at(counts, cells(part), 1.0)
+    likelihood = np.log(_smoothed(other)) * one + np.log(_smoothed(one)) * other
+    best = int(likelihood.reshape(len(WIDTHS), -1).sum(axis=1).argmax())
+    log = np.log(_smoothed(one + other)[best])
+    for axis in range(d):  # in the values' own units
         edges = scale[axis] * np.sinh(low[axis] + step[axis] * np.arange(K + 1))
         log -= np.log(np.diff(edges)).reshape([-1 if place == axis else 1 for place in range(d)])
-    return Density(scale, low, step, log)
+    return lambda v: log[cells(v)]
 
 
 def _smoothed(counts: Array) -> Array:
-    d = counts.ndim
-    found = scipy.fft.irfftn(
-        scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1)
-    )
-    found = np.maximum(found, 0.0) / counts.sum()
+    widths = (*WIDTHS, len(counts) / 24.0)
+    smooth = [scipy.ndimage.gaussian_filter(counts, width, mode="wrap") for width in widths]
+    found = np.array(smooth) / counts.sum()
     wide = 0.99 * found[-1] + 0.01 / counts.size
     return (1.0 - FLOOR) * found[:-1] + FLOOR * wide
-
-
-@cache
-def _transfer(d: int) -> Array:
-    K = CELLS[d]
-    axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
-    widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
-    return np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes))

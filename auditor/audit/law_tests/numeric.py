@@ -276,13 +276,9 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
     slack, z, known = 20.0 * math.sqrt(HARDLY_ANY * M * N), rows.noise / unit, rows.grain / unit
-    if isinstance(law, KroneckerNoise):  # copies, then attributes
-        parts = [(z.transpose(0, 2, 1), known.T, _levels(law)), (z, known, law.shape)]
-    else:
-        parts = [(z.reshape(n, -1), known.ravel(), law.covariance)]
-    for values, off, K in parts:
-        null = null_combinations(K)
-        excess.append(np.abs(values @ null.T) / (slack + 8.0 * off @ np.abs(null).T))
+    null = null_combinations(covariance_of_ties(law))
+    bound = slack + 8.0 * known.ravel() @ np.abs(null).T
+    excess.append(np.abs(z.reshape(n, -1) @ null.T) / bound)
     if isinstance(law, KroneckerNoise) and law.distribution in LATTICE:
         loud = np.flatnonzero(np.diag(law.shape) > 0)
         units = np.array([law.density_at(1.0, j).unit for j in loud.tolist()])
@@ -307,15 +303,16 @@ def null_combinations(K: Array) -> Array:
     return null
 
 
-def _levels(law: KroneckerNoise) -> Array:
-    """``Sigma``, or for a process a matrix with the same ties.
+def covariance_of_ties(law: NoiseLaw) -> Array:
+    """Covariance, or for a process a matrix with the same ties.
 
     Between nearly equal levels a process moves in few rows by all of its noise.
     """
-    if not is_process(law):
-        return law.level_covariance
+    if not isinstance(law, KroneckerNoise) or not is_process(law):
+        return law.covariance
     levels = np.diag(law.level_covariance)
-    return np.where(levels[:, None] == levels, levels, 0.0) if law.one_process else np.diag(levels)
+    tied = np.where(levels[:, None] == levels, levels, 0.0) if law.one_process else np.diag(levels)
+    return np.kron(tied, law.shape)
 
 
 def law_rows(release: Release) -> int:

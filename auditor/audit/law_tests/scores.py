@@ -238,41 +238,31 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     Blocks are copies, whitened by the root that schemes draw with. Directions without variance, or
     coarser than ``COARSEST`` deviations at this ``grain``, shape (MN,), are left out.
 
-    With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all
-    later rows, ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular
-    by its rank).
+    With V of the copies before, and B = K_k· Vᵀ, the rest of copy k is ``E_k − B V``, of covariance
+    ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
-    variance = np.clip(np.diag(K), 0.0, None)
-    unit = np.sqrt(np.where(variance > 0, variance, 1.0))
-    R, E = K / np.outer(unit, unit), np.eye(len(K))
-    rows, copies, attributes, new, left = [], [], [], [], np.zeros(len(K))
-    for copy in np.argsort(variance.reshape(-1, N).sum(axis=1), kind="stable").tolist():
+    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    W = V = np.empty((0, len(K)))
+    places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
+    for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
-        loud = np.flatnonzero(variance[k] > 0)
-        left[k] = np.sqrt(np.clip(np.diag(R[k, k]), 0.0, None)) * unit[k]
-        values, vectors = np.linalg.eigh(R[k, k][np.ix_(loud, loud)])
-        known = 0.0 if grain is None else np.abs(vectors.T @ E[k][loud]) @ (grain / unit)
-        kept = (values > HARDLY_ANY * len(K)) & (
-            known <= COARSEST * np.sqrt(np.clip(values, 0.0, None))
-        )
-        V = np.zeros((N, int(kept.sum())))
-        V[loud] = vectors[:, kept] / np.sqrt(values[kept])
+        loud, B = np.flatnonzero(own[k] > 0), K[k] @ V.T
+        rest, C = np.eye(len(K))[k] - B @ V, K[k, k] - B @ B.T
+        left[k] = np.sqrt(np.clip(np.diag(C), 0.0, None))
+        unit = own[k][loud]
+        values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
+        rows = vectors.T @ (rest[loud] / unit[:, None])
+        size = np.sqrt(np.clip(values, 0.0, None))
+        known = 0.0 if grain is None else np.abs(rows) @ grain
+        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * size)
         # undo the root that schemes draw with: its rows are nearest to the attributes
-        full = len(V.T) == len(loud)
-        C = R[k, k] * np.outer(unit[k], unit[k])
-        rows.append((undo_root(C)[loud] * unit[k] if full else V.T) @ E[k])
-        copies += [copy] * len(V.T)
-        attributes += loud.tolist() if full else [-1] * len(V.T)
-        new += [bool(np.abs(np.diag(R[k, k])[loud] - 1.0).max(initial=0.0) > 1e-9)] * len(V.T)
-        slope = (R[:, k] @ V) @ V.T
-        slope[k] = 0.0
-        R, E = R - slope @ R[k], E - slope @ E[k]
-    places = (
-        np.array(copies, dtype=np.intp),
-        np.array(attributes, dtype=np.intp),
-        np.array(new, dtype=bool),
-    )
-    return Whitening(np.vstack(rows) / unit, *places, left.reshape(-1, N))
+        full = bool(kept.all())
+        rows = rows[kept] / size[kept, None]
+        V, W = np.vstack([V, rows]), np.vstack([W, undo_root(C)[loud] @ rest if full else rows])
+        new = bool(np.abs(left[k][loud] ** 2 / unit**2 - 1.0).max(initial=0.0) > 1e-9)
+        places += [(copy, a if full else -1, new) for a in loud[kept].tolist()]
+    copies, attributes, fresh = np.array(places, dtype=np.intp).reshape(-1, 3).T
+    return Whitening(W, copies, attributes, fresh > 0, left.reshape(-1, N))
 
 
 class Value(NamedTuple):
@@ -479,50 +469,30 @@ def process_scores(
     for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
-            which = f"copy {chosen[one.place]}" + (
-                f" less copy {chosen[one.below]}" if one.below >= 0 else ""
-            )
-            parts.append(
-                (
-                    increment_scores(one, rows),
-                    f"noise of {which} ({names[one.attribute]!r})",
-                    known,
-                    one.place,
-                )
-            )
-    lattice = any(one.density.moving.on_lattice for one in steps)
-    scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
-    return (
-        Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups)
-        if lattice
-        else scores
-    )
+            below = f" less copy {chosen[one.below]}" if one.below >= 0 else ""
+            name = f"noise of copy {chosen[one.place]}{below} ({names[one.attribute]!r})"
+            grain = math.inf if one.density.moving.on_lattice else known
+            parts.append((increment_scores(one, rows), name, grain, one.place))
+    return _of_columns(parts, len(rows.noise), DENSITY["laplace"])
 
 
 def increment_scores(one: Increment, rows: Rows) -> Array:
     """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
-    d = rows.noise[:, one.place, one.attribute] - (
-        rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0
-    )
-    if one.density.moving.on_lattice:
-        points, place = np.unique(np.rint(d / one.density.moving.unit), return_inverse=True)
-        middle, jump = (
-            part[place] for part in one.density.distribution(points * one.density.moving.unit)
-        )
+    d = rows.noise[:, one.place, one.attribute]
+    if one.below >= 0:
+        d = d - rows.noise[:, one.below, one.attribute]
+    if (moving := one.density.moving).on_lattice:
+        points, place = np.unique(np.rint(d / moving.unit), return_inverse=True)
+        middle, jump = (part[place] for part in one.density.distribution(points * moving.unit))
     else:
-        middle, jump = one.density.distribution(
-            np.where(np.abs(d) <= _known(one, rows), 0.0, d) if one.density.rest > 0 else d
-        )
-    V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(
-        len(d)
-    )
-    return middle + (V - 0.5) * jump
+        rest = (one.density.rest > 0) & (np.abs(d) <= _known(one, rows))
+        middle, jump = one.density.distribution(np.where(rest, 0.0, d))
+    rng = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute)
+    return middle + (rng.random(len(d)) - 0.5) * jump
 
 
 def _known(one: Increment, rows: Rows) -> float:
     if one.density.moving.on_lattice:
         return 0.0
-    return float(
-        rows.grain[one.place, one.attribute]
-        + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0)
-    )
+    copies = [copy for copy in (one.place, one.below) if copy >= 0]
+    return float(rows.grain[copies, one.attribute].sum())

@@ -20,10 +20,9 @@ figure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -156,18 +155,8 @@ def least_median_error(x: Array) -> float:
 
 def sampled(scale: Array, base: Baseline) -> Tally:
     """Empty tally for ``closeness_records``; ``scale``: deviations, (N,)."""
-    tally, reach = Tally(scale, (base,), sizes=True), partial(base.reach, scale)
-    also: list[GroupTally] = [GroupTally(*one, reach) for one in base.groups]
-    if base.units is not None:
-        size = np.bincount(base.units)[base.units]
-        if np.ptp(size) > 0:
-            also.append(WeightTally("unit", base.units, reach, weights=1 / size))
-    if base.weights is not None:
-        units = np.arange(len(base.weights)) if base.units is None else base.units
-        also.append(WeightTally("weighted", units, reach, weights=base.weights))
-    if also:
-        tally.also = GroupTallies(also)
-    return tally
+    weighted = base.groups or base.units is not None or base.weights is not None
+    return Tally(scale, (base,), sizes=True, kept=[] if weighted else None)
 
 
 def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
@@ -200,10 +189,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
         method = "redraws"
         close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
         ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
-    records = []
-    if isinstance(tally.also, GroupTallies):
-        for one in tally.also.each:
-            records += one.records(cells, best_constant_share)
+    records = list(weighted_records(cells, tally, base)) if tally.kept else []
     records += cells.records("close", close, method, UNBOUNDED)
     if reportable(0.5, n):
         bar: ErrorBar = "sampling" if tally.redrawn is None else "redraws"
@@ -211,7 +197,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
     return records
 
 
-def wilson(share: Array, n: int) -> tuple[Array, Array]:
+def wilson(share: Any, n: float) -> tuple[Array, Array]:
     """Centre and standard error of Wilson's interval of a share of n records."""
     z = Z_95
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -224,108 +210,71 @@ FEWEST, MOST_VALUES, PARTS = 50, 50, 10
 parts of equal size for more."""
 
 
-@dataclass(repr=False)
-class GroupTally:
-    """Squared errors and close guesses of sampled records, by group.
+class Weighting(NamedTuple):
+    """Weights of sampled records, which sum to 1, and their independent units, shapes (n,)."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        Group of each sampled record; −1 for small groups.
-    reach : callable
-        Largest close error of records x, shape (b, 1, N).
-    errors, hits : list of ndarrays of shape (b, B, N)
+    metric: str
+    weights: Array
+    units: Indices
+    reason: str | None = None
+
+
+def weightings(base: Baseline, n: int) -> Iterator[Weighting]:
+    """Yield the weights of each group, of equal units, and of a column, for n records.
+
+    ``metric`` has a place ``{}`` for "error" or "close".
     """
-
-    column: str
-    codes: Indices
-    reach: Callable[[Array], Array]
-    errors: list[Array] = field(default_factory=list)
-    x: list[Array] = field(default_factory=list)
-
-    def add(self, errors: Array, x: Array) -> None:
-        """Add errors of shape (b, B, N), and true values of shape (b, N)."""
-        self.errors.append(np.abs(errors).astype(np.float32))
-        self.x.append(x.copy())
-
-    def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
-        """Both metrics; none if some records were left out.
-
-        ``best(x, reach)`` is the share of records close to one constant.
-        """
-        errors, x = np.concatenate(self.errors), np.concatenate(self.x)
-        if len(x) != len(self.codes):
-            return []
-        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))[:, 0]
-        return list(self.figures(cells, best, errors, x, reach))
-
-    def figures(
-        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
-    ) -> Iterator[Measurement]:
-        """Yield both metrics of every group."""
-        groups = int(self.codes.max()) + 1
-        for g in range(groups):
-            rows = self.codes == g
-            n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows]
-            for b in cells.wanted:
-                for j, name in enumerate(cells.context.attributes):
-                    e = errors[rows, b, j].astype(np.float64)
-                    figures = {}
-                    if own[j] > 0:
-                        left = e**2 / own[j]
-                        figures["group_error"] = float(left.mean()), float(left.std() / n**0.5)
-                    hit, constant = e <= near[:, j], best(x[rows, j], near[:, j])
-                    z = (hit.sum() + Z_95**2 / 2) / (n + Z_95**2)  # Agresti–Coull
-                    spread = float(np.sqrt(z * (1 - z) / n))
-                    figures["group_close"] = float(hit.mean()) - constant, spread
-                    for metric, (value, error) in figures.items():
-                        yield cells.context.estimate(
-                            f"{metric}({self.column}, {g + 1} of {groups})",
-                            cells.coalitions[b],
-                            value,
-                            error,
-                            attribute=name,
-                        )._replace(reason=f"the group by {self.column!r} has {n:,} records")
+    every = np.arange(n)
+    units = every if base.units is None else np.unique(base.units, return_inverse=True)[1].ravel()
+    for column, codes in base.groups:
+        name = f"({column}, ".replace("{", "{{").replace("}", "}}")
+        for g, size in enumerate(np.bincount(codes[codes >= 0]).tolist()):
+            metric = f"group_{{}}{name}{g + 1} of {codes.max() + 1})"
+            reason = f"the group by {column!r} has {size:,} records"
+            yield Weighting(metric, (codes == g) / size, every, reason)
+    size = np.bincount(units)[units]
+    if np.ptp(size) > 0:
+        yield Weighting("unit_{}", 1.0 / size / (units.max() + 1), units)
+    if base.weights is not None:
+        yield Weighting("weighted_{}", base.weights / base.weights.sum(), units)
 
 
-@dataclass(repr=False)
-class WeightTally(GroupTally):
-    """Weighted figures over all records; ``codes`` are units."""
+def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Measurement]:
+    """Yield both metrics of every weighting; none if some records were left out.
 
-    weights: Array = field(default_factory=lambda: np.empty(0))
-
-    def figures(
-        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
-    ) -> Iterator[Measurement]:
-        """Yield both metrics, with standard errors over independent units."""
-        w = self.weights / self.weights.sum()
-        units = np.unique(self.codes, return_inverse=True)[1].ravel()
+    Standard errors are over independent units. Shares are widened as by Agresti and Coull.
+    """
+    errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
+    reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
+    for one in weightings(base, len(x)):
+        if len(one.weights) != len(x):
+            continue
+        rows = np.flatnonzero(one.weights)
+        w, units = one.weights[rows], one.units[rows]
+        n = 1.0 / float(np.square(np.bincount(units, w)).sum())
         for j, name in enumerate(cells.context.attributes):
-            variance = float(w @ (x[:, j] - w @ x[:, j]) ** 2)
-            constant = best(x[:, j], reach[:, j], w)
+            own, near = x[rows, j], reach[rows, j]
+            variance = float(w @ (own - w @ own) ** 2)
+            constant = best_constant_share(own, near, w)
             for b in cells.wanted:
-                e = errors[:, b, j].astype(np.float64)
-                figures = {"close": (e <= reach[:, j]) - constant}
+                e = errors[rows, b, j].astype(np.float64)
+                counted = {"close": (e <= near).astype(np.float64)}
                 if variance > 0:
-                    figures["error"] = e**2 / variance
-                for metric, each in figures.items():
+                    counted["error"] = e**2 / variance
+                for metric, each in counted.items():
                     value = float(w @ each)
-                    error = float(np.linalg.norm(np.bincount(units, w * (each - value))))
+                    spread = float(np.square(np.bincount(units, w * (each - value))).sum())
+                    if metric == "close":
+                        z = float(wilson(value, n)[0])
+                        spread += (z * (1 - z) - value * (1 - value)) / n
+                        value -= constant
                     yield cells.context.estimate(
-                        f"{self.column}_{metric}", cells.coalitions[b], value, error, attribute=name
-                    )
-
-
-@dataclass
-class GroupTallies:
-    """Tallies by several columns."""
-
-    each: list[GroupTally]
-
-    def add(self, errors: Array, x: Array) -> None:
-        """Add records to each."""
-        for one in self.each:
-            one.add(errors, x)
+                        one.metric.format(metric),
+                        cells.coalitions[b],
+                        value,
+                        math.sqrt(spread),
+                        attribute=name,
+                    )._replace(reason=one.reason)
 
 
 def group_codes(values: Any) -> Indices:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from auditor.audit.base.release import Release
 from auditor.audit.base.request import CellContext
@@ -331,10 +331,7 @@ def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
 
 def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
     """Exact upper bound at level ``1 − α`` (clopper1934); 1 at k = n."""
-    k = np.asarray(hits, dtype=np.float64)
-    return np.where(
-        k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0
-    )
+    return 1.0 - lower_bound(trials - np.asarray(hits), trials, alpha)
 
 
 class Trials:
@@ -370,28 +367,16 @@ class Trials:
         Outputs are copies with the first value, the second, or another. At most the six least
         perturbed copies are used.
         """
-        best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[
-            :MOST_COPIES
-        ]
+        order = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))
+        best, (first, second) = sorted(order[:MOST_COPIES]), self._values
         seen = []
         for copies in self._made:
-            outcome = np.zeros(
-                copies.original.size, dtype=np.uint8 if len(best) <= 5 else np.uint16
-            )
-            for number in sorted(best):
-                outcome *= 3
-                outcome += _which(copies.copy(number), *self._values)
+            outcome = np.zeros(copies.original.size, dtype=np.uint16)
+            for number in best:
+                shown = copies.copy(number)
+                outcome = 3 * outcome + (shown != first) + ((shown != first) & (shown != second))
             seen.append(outcome)
         return empirical_epsilon(seen[0], seen[1], 3 ** len(best), confidence)
-
-
-def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
-    """0 for the first value, 1 for the second, and 2 elsewhere, shape (n,)."""
-    other = shown != first
-    which = other.astype(np.uint8)
-    other &= shown != second
-    which += other
-    return np.asarray(which)
 
 
 def _rarest(pi: Array | None, size: int) -> tuple[int, int]:

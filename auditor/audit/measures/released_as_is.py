@@ -68,24 +68,14 @@ def shown_records(
         Recording steps, NaN for continuous columns.
     """
     common, records = np.array([commonest(x) for x in X.T]), list[Measurement]()
+    room = np.where(common < 1.0, 1.0 - common, np.inf)
     for coalition in (one for one in asked if len(one) in (1, len(copies))):
         share = as_they_are(X, said([copies[copy - 1] for copy in coalition]), steps).mean(axis=0)
-        beyond = np.clip(
-            1.0 - np.divide(1.0 - share, 1.0 - common, out=np.ones_like(share), where=common < 1.0),
-            0.0,
-            None,
-        )
-        error = np.divide(
-            np.sqrt(share * (1.0 - share) / len(X)),
-            1.0 - common,
-            out=np.zeros_like(share),
-            where=common < 1.0,
-        )
-        for name, value, spread in zip(
-            context.attributes, beyond.tolist(), error.tolist(), strict=True
-        ):
+        beyond = np.maximum(share - common, 0.0) / room
+        error = np.sqrt(share * (1.0 - share) / len(X)) / room
+        for name, *figure in zip(context.attributes, beyond.tolist(), error.tolist(), strict=True):
             records.append(
-                context.estimate(SHOWN, coalition, value, spread, bounds=SHARE, attribute=name)
+                context.estimate(SHOWN, coalition, *figure, bounds=SHARE, attribute=name)
             )
     return records
 
@@ -120,14 +110,9 @@ def kept_records(
 ) -> list[Measurement]:
     """Largest share of kept values over guesses, (n, N) or (n, 1), if > 0."""
     found = []
-    for x, name, step, *cells in zip(
-        X.T,
-        context.attributes,
-        steps,
-        *(np.broadcast_to(Y, X.shape).T for Y in guesses),
-        strict=True,
-    ):
-        share = max(kept(x, y, step) for y in cells)
+    for j, name in enumerate(context.attributes):
+        columns = (np.broadcast_to(Y, X.shape)[:, j] for Y in guesses)
+        share = max(kept(X[:, j], y, steps[j]) for y in columns)
         error = float(np.sqrt(share * max(0.0, 1.0 - share) / len(X)))
         if share > 0:
             found.append(
@@ -304,23 +289,21 @@ def noise_figures(
     spread = X.std(axis=0)
     rounded = [resolution(lambda Y=Y: iter([Y]), *Y.shape).steps for Y in few]  # type: ignore[misc]
     for j, name in enumerate(context.attributes):
-        Z = [Y[:, j] - X[:, j] for Y in few]
+        Z, found = [Y[:, j] - X[:, j] for Y in few], list[tuple[str, Coalition, Any]]()
         noisy = [k for k, z in enumerate(Z) if z.std() > NO_NOISE * spread[j]]
         near = 1e-9 * np.abs(X[:, j]) if np.isnan(steps[j]) else 1e-6 * steps[j]
-
-        def record(metric: str, copies: tuple[int, ...], value: float, name: str = name) -> Any:
-            return context.record(metric, copies, float(value), attribute=name)
-
         for k, z in enumerate(Z):
-            yield record("values_equal", (k + 1,), float(np.mean(np.abs(z) <= near)))
+            found.append(("values_equal", (k + 1,), np.mean(np.abs(z) <= near)))
             if k in noisy and spread[j] > 0:
-                yield record("noise_on_value", (k + 1,), np.corrcoef(z, X[:, j])[0, 1])
+                found.append(("noise_on_value", (k + 1,), np.corrcoef(z, X[:, j])[0, 1]))
             if not np.isnan(rounded[k][j]):
-                yield record("rounding_step", (k + 1,), rounded[k][j])
+                found.append(("rounding_step", (k + 1,), rounded[k][j]))
         for a, b in combinations(noisy, 2):
-            pair, rho = f"({a + 1}, {b + 1})", np.corrcoef(Z[a], Z[b])[0, 1]
-            yield record(f"noise_correlation{pair}", (a + 1, b + 1), rho)
-            yield record(f"noise_ratio{pair}", (a + 1, b + 1), Z[a].std() / Z[b].std())
+            pair = a + 1, b + 1
+            found.append((f"noise_correlation{pair}", pair, np.corrcoef(Z[a], Z[b])[0, 1]))
+            found.append((f"noise_ratio{pair}", pair, Z[a].std() / Z[b].std()))
+        for metric, held, value in found:
+            yield context.record(metric, held, float(value), attribute=name)
 
 
 def column_figures(

@@ -59,13 +59,6 @@ class Reach(Protocol):
         """
 
 
-class CountsErrors(Protocol):
-    """Counter of errors, record by record."""
-
-    def add(self, errors: Array, x: Array) -> None:
-        """Add errors of shape (b, B, N) and true values of shape (b, N)."""
-
-
 @dataclass(frozen=True, repr=False)
 class Rounding:
     """Estimates that round to the true value; half-way fails.
@@ -100,8 +93,8 @@ class Tally:
         Posterior probability of intervals.
     sample, stride : Tally or None, int
         Tally of every ``stride``-th record of a block.
-    also : object or None
-        Gets every record's errors too.
+    kept : list of (errors, true values), or None
+        Absolute errors of every record too, if a list.
     redrawn : (ndarray of shape (2, R, B, N), float), or None
         Shares of hits and median errors in other draws, and the share of records drawn again.
     sums : dict of str to ndarray
@@ -123,7 +116,7 @@ class Tally:
     head: int | None = None
     sample: Tally | None = None
     stride: int = 1
-    also: CountsErrors | None = None
+    kept: list[tuple[Array, Array]] | None = None
     redrawn: tuple[Array, float] | None = None
     candidates: bool = False
     sums: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -140,7 +133,7 @@ class Tally:
     def in_order(self) -> bool:
         """Whether all records are needed, or records in order."""
         parts = [self] if self.sample is None else [self, self.sample]
-        return self.of_all or any(part.also is not None for part in parts)
+        return self.of_all or any(part.kept is not None for part in parts)
 
     def add(self, errors: Array, x: Array, start: int = 0) -> None:
         """Count errors, shape (b, B, N), of a block's rows from ``start`` on.
@@ -150,9 +143,9 @@ class Tally:
         if self.sample is not None:
             cut = slice(-start % self.stride, None, self.stride)
             self.sample.add(errors[cut].copy(), x[cut])
-        if self.also is not None:
-            self.also.add(errors, x)
         distance = np.abs(errors, out=errors)
+        if self.kept is not None:
+            self.kept.append((distance.astype(np.float32), x.copy()))
         # repeated for every map: numpy loops over the last axes
         scale = np.tile(self.scale, (errors.shape[1], 1))
         self.rows += len(errors)
