@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags
+from auditor.base.types import Array, Flags, Names
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -40,7 +40,7 @@ from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import FileCodes, FileRows, Scan, Scratch, codes_from
 from auditor.numerics.blocks import row_blocks, seal
 
-Read = Callable[[Sequence[str]], Iterable[Frame]]
+Read = Callable[[Names], Iterable[Frame]]
 """Yields some columns of the records, in order, from the start at every call."""
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class Cleaned:
         return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 
-def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
+def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Cleaned:
     """Records as numbers and codes.
 
     With categories, columns that the user did not name must be numeric and vary.
@@ -217,12 +217,12 @@ def _sealed(x: T) -> T:
     return x
 
 
-def _again(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Array | Scratch:
+def _again(read: Read, names: Names, asked: Asked, chosen: Categories) -> Array | Scratch:
     return cleaned(read, names, asked, chosen).content
 
 
 def _converted(
-    read: Read, names: Sequence[str], domains: Domains, large: bool
+    read: Read, names: Names, domains: Domains, large: bool
 ) -> tuple[Array | Scratch, dict[str, Column]]:
     """Columns as numbers, then categories as codes; NaN where missing."""
     columns, start = {name: Column() for name in names}, 0
@@ -393,9 +393,7 @@ class Column:
         return f"holds text, not numbers ({self.text.where('such cell')})"
 
 
-def _check_numbers(
-    names: Sequence[str], columns: Sequence[Column], rows: int, asked: Asked
-) -> None:
+def _check_numbers(names: Names, columns: Sequence[Column], rows: int, asked: Asked) -> None:
     unfit = [
         not column.is_number or (column.kinds == {"booleans"} and not asked.named)
         for column in columns

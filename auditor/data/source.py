@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Names
 from auditor.data.columns.checks import check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
@@ -232,9 +232,7 @@ def law_of(use: DataUse) -> RecordLaw | None:
     return found
 
 
-def select(
-    known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None
-) -> list[str]:
+def select(known: Names, columns: Names | None, labels: Names, **beside: str | None) -> list[str]:
     """Selected names, in order, and ``beside`` (``order``, ``key``).
 
     "" denotes an unnamed column, which cannot be requested.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Plain
+from auditor.base.types import Array, Codes, Indices, Names, Plain
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -322,9 +322,7 @@ class Categories:
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 
-    def with_defaults(
-        self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]
-    ) -> Categories:
+    def with_defaults(self, domains: Mapping[str, Sequence[Any]], columns: Names) -> Categories:
         """These rules, or a source's domains if the scenario has none."""
         if self.bins or self.domains:
             return replace(
@@ -334,7 +332,7 @@ class Categories:
         return Categories({}, {name: domain for name, domain in domains.items() if name in columns})
 
     def beside_columns(
-        self, columns: Sequence[str] | None, dates: Iterable[str]
+        self, columns: Names | None, dates: Iterable[str]
     ) -> tuple[list[str] | None, Categories]:
         """Columns to read and rules, with unlisted categories and dates added."""
         if columns is None:
@@ -347,7 +345,7 @@ class Categories:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
 
-    def check_known(self, names: Sequence[str]) -> None:
+    def check_known(self, names: Names) -> None:
         """Raise `DataError` if a column does not exist."""
         unknown = [name for name in self.columns if name not in names]
         if unknown:
@@ -356,7 +354,7 @@ class Categories:
             )
 
     @staticmethod
-    def check_complete(gaps: Sequence[str]) -> None:
+    def check_complete(gaps: Names) -> None:
         """Raise `DataError` if any columns lack categories."""
         if gaps:
             raise DataError(

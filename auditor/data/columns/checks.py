@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices, Plain
+from auditor.base.types import Array, Flags, Indices, Names, Plain
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
@@ -180,7 +180,7 @@ def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**found)
 
 
-def check_finite(names: Sequence[str], values: Array) -> None:
+def check_finite(names: Names, values: Array) -> None:
     """Raise `DataError` if a value is infinite."""
     infinite = np.isinf(values)
     refuse_columns(
@@ -190,7 +190,7 @@ def check_finite(names: Sequence[str], values: Array) -> None:
     )
 
 
-def missing_codes(names: Sequence[str], x: Array) -> list[str]:
+def missing_codes(names: Names, x: Array) -> list[str]:
     """Question on each column with a far, repeated extreme, like 9999999.
 
     It is farther from other values than these are apart. Only nines are shown.
@@ -234,7 +234,7 @@ def check_width(width: int) -> None:
         )
 
 
-def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array) -> None:
+def check_varied(names: Names, low: Array, high: Array, variance: Array) -> None:
     """Raise `DataError` if a column is constant, or its variance extreme.
 
     Parameters
@@ -257,14 +257,14 @@ def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array)
     check_variance(names, variance, LEAST_VARIANCE)
 
 
-def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) -> None:
+def check_variance(names: Names, variance: Array, least: float = 0.0) -> None:
     """Raise `DataError` if a variance, (N,), is out of range; a copy's may be 0."""
     why = "has a variance outside the range of double precision; change its unit"
     refuse_columns(names, ~(variance <= LARGEST_VARIANCE) | (variance < least), lambda j: why)
 
 
 def refuse_columns(
-    names: Sequence[str], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
+    names: Names, wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
 ) -> None:
     """Raise `DataError` with the reason of each wrong column, (N,)."""
     every = [f"column {quoted(names[j])} {why(j)}" for j in np.flatnonzero(wrong).tolist()]

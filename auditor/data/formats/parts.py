@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
+from auditor.base.types import Names
 from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
@@ -76,7 +77,7 @@ class Piece:
     rows: int = -1
     line: int = 0
 
-    def frames(self, columns: Sequence[str], as_written: bool = False) -> Iterator[pd.DataFrame]:
+    def frames(self, columns: Names, as_written: bool = False) -> Iterator[pd.DataFrame]:
         """Yield batches of some columns, in the requested order.
 
         As written, text cells stay text (``007``), and labelled values show their labels.
@@ -100,7 +101,7 @@ class Piece:
                 yield frame if as_written else _blanked(frame, path)
 
 
-def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
+def _batches(piece: Piece, columns: Names) -> Iterator[pa.Table]:
     left, known = piece.rows, _metadata(piece.path)
     with pq.ParquetFile(
         piece.path,
@@ -190,7 +191,7 @@ def coded_columns(piece: Piece) -> frozenset[str]:
 
 
 def frames_of(
-    pieces: Sequence[Piece], names: Sequence[str], rows: int | None = None, as_written: bool = False
+    pieces: Sequence[Piece], names: Names, rows: int | None = None, as_written: bool = False
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, in batches."""
     left = sys.maxsize if rows is None else rows
@@ -202,14 +203,14 @@ def frames_of(
 
 
 def _batches_of(
-    pieces: Sequence[Piece], names: Sequence[str], as_written: bool
+    pieces: Sequence[Piece], names: Names, as_written: bool
 ) -> Iterator[Iterable[pd.DataFrame]]:
     if pieces and is_text(pieces[0].path):  # parsing is slow
         return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
     return (piece.frames(names, as_written) for piece in pieces)
 
 
-def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
+def whole_frame(pieces: Sequence[Piece], names: Names, rows: int | None) -> pd.DataFrame:
     """Columns of any kind, in memory."""
     return joined_frames(frames_of(pieces, names, rows))
 
@@ -271,7 +272,7 @@ def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
                 return start + cut + 1, held.count(b"\n", 0, cut + 1)
 
 
-def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.DataFrame:
+def _text_frame(piece: Piece, columns: Names, as_written: bool) -> pd.DataFrame:
     path = piece.path
     start = start_of(path)
     place, line = max((piece.place, piece.line), (start.stop, start.lines))
