@@ -63,7 +63,7 @@ class Asked:
     large: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cleaned:
     """Records of a table as numbers.
 
@@ -84,11 +84,11 @@ class Cleaned:
 
     numeric: tuple[str, ...]
     required: tuple[str, ...]
-    content: Array | Scratch = field(repr=False)
+    content: Array | Scratch
     attributes: tuple[Attribute, ...]
     blanks: Flags | None
     bins: Mapping[str, Mapping[str, Any]]
-    make: Callable[[], Array | Scratch] = field(repr=False)
+    make: Callable[[], Array | Scratch]
 
     @property
     def numbers(self) -> Array | FileRows:
@@ -285,7 +285,7 @@ HEAD = 1_000
 """Records used to recognise a numeric identifier, for a message."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Column:
     """Survey of one column.
 
@@ -305,9 +305,9 @@ class Column:
     missing: Cells = field(default_factory=Cells)
     infinite: Cells = field(default_factory=Cells)
     text: Cells = field(default_factory=Cells)
-    labels: dict[Any, int] = field(default_factory=dict, repr=False)
+    labels: dict[Any, int] = field(default_factory=dict)
     floats: bool = False
-    head: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    head: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def is_number(self) -> bool:

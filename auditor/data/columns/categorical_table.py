@@ -29,7 +29,7 @@ BLOCK_WIDTH = 4
 """Records come in blocks of 65,536: record numbers fit in two bytes, and values in the cache."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attribute:
     """One attribute's domain.
 
@@ -44,9 +44,9 @@ class Attribute:
     """
 
     name: str
-    labels: tuple[Any, ...] = field(repr=False)
-    scores: Array | None = field(repr=False, default=None)
-    edges: Array | None = field(repr=False, default=None)
+    labels: tuple[Any, ...]
+    scores: Array | None = None
+    edges: Array | None = None
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class CodeRows(Protocol):
         """Records ``start:stop``."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
@@ -74,7 +74,7 @@ class CategoricalTable:
     """
 
     attributes: tuple[Attribute, ...]
-    content: Codes | CodeRows = field(repr=False)
+    content: Codes | CodeRows
 
     @property
     def rows(self) -> int:
@@ -416,15 +416,15 @@ Leaf = str | int | float
 Node = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hierarchy:
     """Values of one column in the order of their hierarchy.
 
     ``nodes`` has each leaf's H − 1 names, from the highest node below the root to its parent.
     """
 
-    leaves: tuple[Leaf, ...] = field(repr=False)
-    nodes: tuple[Node, ...] = field(repr=False)
+    leaves: tuple[Leaf, ...]
+    nodes: tuple[Node, ...]
 
     @property
     def height(self) -> int:

@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -419,7 +419,7 @@ WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordKeys:
     """One distinct key for each record.
 
@@ -432,7 +432,7 @@ class RecordKeys:
     """
 
     name: str
-    cells: NDArray[np.object_] = field(repr=False)
+    cells: NDArray[np.object_]
 
     @cached_property
     def whole(self) -> NDArray[np.object_] | None:

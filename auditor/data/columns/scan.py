@@ -87,7 +87,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scan:
     """Result of one pass over a table.
 
@@ -104,11 +104,11 @@ class Scan:
     """
 
     rows: int
-    shift: Array = field(repr=False)
-    residue: Array = field(repr=False)
-    covariance: Array = field(repr=False)
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
+    shift: Array
+    residue: Array
+    covariance: Array
+    low: Array
+    high: Array
     digest: str
 
     @property
@@ -117,13 +117,13 @@ class Scan:
         return self.shift + self.residue
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scale:
     """Standardisation ``(x − shift − residue) / std``, arrays of shape (N,)."""
 
-    shift: Array = field(repr=False)
-    residue: Array = field(repr=False)
-    std: Array = field(repr=False)
+    shift: Array
+    residue: Array
+    std: Array
 
     @classmethod
     def of(cls, scan: Scan) -> Scale:
@@ -204,15 +204,15 @@ columns.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Resolution:
     """Recording steps of the columns, shape (N,), NaN for a continuous column.
 
     ``commonest``: share of the most frequent value.
     """
 
-    steps: Array = field(repr=False)
-    commonest: Array = field(repr=False)
+    steps: Array
+    commonest: Array
 
 
 @dataclass
@@ -341,17 +341,17 @@ def _state(name: str) -> tuple[int, ...]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileRows:
     """First ``width`` columns of a file's records, as numbers.
 
     ``make`` reads the files again on another machine.
     """
 
-    scratch: Scratch = field(repr=False, compare=False)
-    make: Callable[[], Array | Scratch] = field(repr=False, compare=False)
+    scratch: Scratch = field(compare=False)
+    make: Callable[[], Array | Scratch] = field(compare=False)
     width: int
-    scale: Scale | None = field(default=None, repr=False)
+    scale: Scale | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -387,11 +387,11 @@ class FileRows:
         self.__dict__.update(state)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileCodes:
     """Codes of the records' categories, from columns ``places`` of the rows."""
 
-    rows: FileRows = field(repr=False)
+    rows: FileRows
     attributes: tuple[Attribute, ...]
     places: tuple[int, ...]
 
