@@ -7,10 +7,11 @@ between 0 and 120), since the table's own extremes are private.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +19,9 @@ from numpy.typing import NDArray
 from auditor.base import DataError, counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices, Plain
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
-from auditor.data.columns.checks import check_variance, check_varied, missing_codes
-from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
+from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
+from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
-
-if TYPE_CHECKING:  # used by few tables, whose builders import it
-    from auditor.data.columns.checks import RecordKeys
-    from auditor.data.columns.scan import FileRows
-
-
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
 
 LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""

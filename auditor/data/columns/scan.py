@@ -20,33 +20,23 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from auditor.base.types import Array, Plain
+from auditor.base import DataError
+from auditor.base.types import Array, Codes, Plain
+from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-
-import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import cached_property
-from pathlib import Path
-from typing import IO, Any
-
-from auditor.base import DataError
-from auditor.base.types import Codes
-from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 
 Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
@@ -176,7 +166,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     from concurrent.futures import ThreadPoolExecutor
 
     threads = min(MOST_THREADS, os.cpu_count() or 1)
-    waiting: deque[Future[R]] = deque()
+    waiting: deque[Any] = deque()
     # `close_up` finds threads by this name
     pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
     try:
