@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,5 +28,3 @@ Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
 Plain = dict[str, Any]
 """Plain values by name, as in YAML or JSON."""
-Names = Sequence[str]
-"""Names of columns, or of other parts."""

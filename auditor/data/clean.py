@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags, Names
+from auditor.base.types import Array, Flags
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -29,6 +29,7 @@ from auditor.data.columns.checks import (
     Cells,
     Frame,
     Gaps,
+    Names,
     check_plain,
     check_rows,
     column_floats,

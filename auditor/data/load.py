@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Indices, Names
+from auditor.base.types import Array, Indices
 from auditor.data.clean import Asked, Read, cleaned
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
 from auditor.data.columns.checks import (
     Frame,
+    Names,
     are_complete,
     check_rows,
     check_width,

@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from auditor.base import DataError, nearest, pd, quoted
-from auditor.base.types import Names
-from auditor.data.columns.checks import RecordKeys, Series, days_of, plain_days, record_keys
+from auditor.data.columns.checks import Names, RecordKeys, Series, days_of, plain_days, record_keys
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.formats.parts import column_as_written, frames_of, header
 from auditor.data.load import files_of, raw_columns

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Names
-from auditor.data.columns.checks import check_rows
+from auditor.base.types import Array
+from auditor.data.columns.checks import Names, check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room

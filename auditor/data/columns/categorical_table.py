@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Names, Plain
-from auditor.data.columns.checks import Series, by_column, kind_of
+from auditor.base.types import Array, Codes, Indices, Plain
+from auditor.data.columns.checks import Names, Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
 

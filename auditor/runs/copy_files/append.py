@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, quoted
-from auditor.base.types import Array, Names
+from auditor.base.types import Array
 from auditor.data.alignment import misaligned
 from auditor.data.formats.release_folder import (
     MANIFEST,
@@ -41,7 +41,7 @@ GIVE = "give the originals of every batch as they were, in order"
 def append_copies(
     data: str,
     folder: Path,
-    earlier: Names,
+    earlier: Sequence[str],
     seed: int | None = None,
     missing: Blank = "refuse",
     forms: Mapping[str, str] | None = None,
@@ -132,7 +132,7 @@ def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, 
 
 
 def _tables_before(
-    scheme: Scheme, asked: Asked, earlier: Names, folder: Path, manifest: Mapping[str, Any]
+    scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
 ) -> list[Any]:
     out, tables = batches_of(manifest), list[Any]()
     if len(earlier) != len(out):
@@ -199,7 +199,7 @@ def _past(
     return (table.read(start, table.rows), *copies)
 
 
-def _check_keys(key: str, data: str, earlier: Names, allowed: bool) -> None:
+def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:
     new = file_keys(key, data)
     out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
     refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")

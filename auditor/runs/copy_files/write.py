@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from auditor.base import AuditorError
-from auditor.base.types import Names
 from auditor.data.formats.release_folder import MANIFEST, copies_in, read_manifest, taken
 from auditor.data.load import load_table
 from auditor.data.raw_columns import column_names
@@ -34,12 +33,12 @@ def write_copies(
     levels: Sequence[float] | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
-    columns: Names | None = None,
+    columns: Sequence[str] | None = None,
     rows: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     form: str | None = None,
     precision: Precision = "double",
-    keep: Names | Literal["rest"] = (),
+    keep: Sequence[str] | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
     bounds: Bounds = MappingProxyType({}),
@@ -137,8 +136,8 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 
 
 def _selection(
-    data: str, columns: Names | None, keep: Names | Literal["rest"]
-) -> tuple[Names | None, list[str]]:
+    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
+) -> tuple[Sequence[str] | None, list[str]]:
     if not keep:
         return columns, []
     if keep == "rest" and columns is None:
@@ -170,7 +169,7 @@ def _sized(
     parameters: dict[str, Any],
     guarantees: Mapping[str, Sequence[float]],
     bounds: Bounds,
-    columns: Names | None,
+    columns: Sequence[str] | None,
     rows: int | None,
     missing: Blank,
 ) -> tuple[list[float], dict[str, Any], list[str]]:
