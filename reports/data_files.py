@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -35,7 +35,6 @@ class Csv(Renderer):
     """One row per measurement; ``sweep`` as JSON, lists separated by blanks."""
 
     name = "csv"
-    suffix: ClassVar[str] = ".csv"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         output = io.StringIO()
@@ -64,7 +63,6 @@ class Json(Renderer):
     """The whole results document; a list of documents for several audits."""
 
     name = "json"
-    suffix: ClassVar[str] = ".json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         documents = [result.to_json().rstrip("\n") for result in results]
@@ -88,7 +86,6 @@ class Junit(Renderer):
     """
 
     name = "junit"
-    suffix: ClassVar[str] = ".xml"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         root = Element("testsuites")
@@ -170,7 +167,6 @@ class Sarif(Renderer):
     """
 
     name = "sarif"
-    suffix: ClassVar[str] = ".sarif"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         found = [one for result in results for one in _found(result)]

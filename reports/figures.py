@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from auditor.results.comparison import clean
@@ -73,7 +72,7 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     if not math.isfinite(value):
         return None
     count, source = len(measured), str(measured[0].error_bar)
-    reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
+    reach = Z95 if source != "replicates" or count < 2 else half_interval(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
     first = measured[0]
     if low is not None and value >= 0 and source == "replicates" and first.metric not in SIGNED:
@@ -84,12 +83,6 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     theories = [record.theory for record in measured if record.theory is not None]
     theory = math.fsum(theories) / len(theories) if theories else None
     return Figure(value, low, high, theory, first.coalition, first.levels, source, count)
-
-
-@cache
-def student(degrees: int) -> float:
-    """Student's t half-width of a 95 % interval, in standard errors."""
-    return half_interval(degrees)
 
 
 def number(value: float | None, half: float | None = None) -> str:

@@ -90,7 +90,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     bars = [bar for bar in exposures(reading, [one]) if bar.left.value <= one.left + EXACT]
     bar = bars[0] if bars else _least(one)
     several = len(found) > 1
-    reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
+    reasons = _of_schemes(reading, found, one) if several else _of_one(one, bar)
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
         reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
@@ -239,7 +239,7 @@ def named_or_records(bar: Bar, width: int = 40) -> str:
     return isolated(clipped(bar.attribute, width)) if bar.attribute else "the records"
 
 
-def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[str]:
+def _of_one(one: Verdict, bar: Bar) -> list[str]:
     stay = "stays" if bar.attribute else "stay"
     goal = f"unknown; the target is at least {percent(bar.target)}."
     left = f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}"

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -60,7 +60,6 @@ class Html(DocumentRenderer):
     """Self-contained page: first screen, pictures, then folded sections."""
 
     name = "html"
-    suffix: ClassVar[str] = ".html"
 
     def written(self, documents: Sequence[Document]) -> str:
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
 
 from auditor.registry import register
 from auditor.results.comparison import Renderer, clean
@@ -94,7 +93,6 @@ class Latex(Renderer):
     """
 
     name = "latex"
-    suffix: ClassVar[str] = ".tex"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         return "\n".join(["% In the preamble: \\usepackage{booktabs}\n", *map(_audit, results)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
 
 from auditor.registry import register
 
@@ -19,7 +18,6 @@ class Markdown(DocumentRenderer):
     """The page as Markdown, with tables for charts and the scenario as code."""
 
     name = "markdown"
-    suffix: ClassVar[str] = ".md"
 
     def written(self, documents: Sequence[Document]) -> str:
         page = environment(escape=False)

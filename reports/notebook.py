@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from auditor.base import AuditorError
 from auditor.registry import register
@@ -147,7 +147,6 @@ class Notebook(Renderer):
     """HTML fragment with verdicts and comparison, in the notebook's colours."""
 
     name = "notebook"
-    suffix: ClassVar[str] = ".html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         template = environment().get_template("notebook.html.j2")

@@ -6,7 +6,7 @@ import io
 import re
 import shutil
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 from rich import box
@@ -245,7 +245,6 @@ class Terminal(DocumentRenderer):
     """Tables and a small plot for a terminal, in colour only on request."""
 
     name = "table"
-    suffix: ClassVar[str] = ".txt"
 
     class Parameters(PluginParameters):
         """Width, colour and extent of the output.

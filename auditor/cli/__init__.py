@@ -21,7 +21,7 @@ import rich_click as click
 from auditor.base import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.cli import arguments, copies, inspect, run
 from auditor.cli.arguments import close_up, report_bug
-from auditor.process.environment import say
+from auditor.process.environment import begin_program, say
 
 click.rich_click.TEXT_MARKUP = "ansi"
 
@@ -50,8 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     A user's error is one message. A bug keeps its traceback without the text, which may quote an
     original value.
     """
-    from auditor.process.environment import begin_program
-
     before = threading.enumerate()
     if arguments is None:  # as a program, not called from Python
         begin_program()

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -17,8 +18,16 @@ import rich_click as click
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
 
-from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, StorageError, bounded
-from auditor.process.environment import say, tell
+from auditor.base import (
+    FAILED_RUNNING,
+    AuditorError,
+    AuditorWarning,
+    PluginFailed,
+    StorageError,
+    bounded,
+    counted,
+)
+from auditor.process.environment import reserved, say, shipped_scenarios, tell
 
 PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -73,8 +82,6 @@ def _under(variable: str, otherwise: Path) -> Path:
 def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
     """Complete a scenario's name from shipped scenarios and files."""
     from click.shell_completion import CompletionItem
-
-    from auditor.process.environment import shipped_scenarios
 
     return [
         *(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)),
@@ -275,9 +282,6 @@ def warn_of_broken_plugins() -> None:
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
     """Print every distinct warning as one line."""
-    import warnings
-
-    from auditor.base import AuditorWarning
     from auditor.process.containment import tell_warning
 
     with warnings.catch_warnings(record=True) as caught:
@@ -315,7 +319,6 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             own_interrupt,
             withhold_uncaught,
         )
-        from auditor.process.environment import reserved
 
         undo = withhold_uncaught()
         try:
@@ -392,7 +395,6 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
 
     Python would wait for these threads, possibly forever.
     """
-    from auditor.base import counted
     from auditor.process.containment import withhold_uncaught
 
     withhold_uncaught()

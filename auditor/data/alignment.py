@@ -24,12 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from auditor.base import DataError, closest, counted, listed, quoted, scipy
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Flags, Indices
 from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
 from auditor.numerics.statistics import column_ranks, standardised
@@ -80,23 +81,27 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
     -----
     *Not checked*: the place of every record; a few exchanges look like noise.
     """
-    varied = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
+    varied = _varied(X, Y)
     X, Y = X[:, varied], Y[:, varied]
     if X.shape[1] == 0 or len(X) < 4:
         return None
-    columns = tuple(name for name, there in zip(names, varied, strict=True) if there)
-    swapped = _swapped(X, Y, columns)
-    if swapped:
-        return Finding(True, swapped)
-    moved = _moved(X, Y)
-    if moved:
-        return Finding(True, moved)
+    if fault := _swapped(X, Y, tuple(compress(names, varied))) or _moved(X, Y):
+        return Finding(True, fault)
     whole = relation(X, Y)
     if whole != "related":
         return Finding(whole == "unrelated" or _apart(X, Y), _cause(X, Y))
     if not _fits(X, Y) and relation(_differences(X), _differences(Y)) == "unrelated":
         return Finding(True, _cause(X, Y))
     return _part(X, Y)
+
+
+def _varied(X: Array, Y: Array) -> Flags:
+    return np.asarray((np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0))
+
+
+def _both(X: Array, Y: Array) -> tuple[tuple[Array, Array], ...]:
+    """Values, and ranks within columns."""
+    return (X, Y), (column_ranks(X), column_ranks(Y))
 
 
 def _part(X: Array, Y: Array) -> Finding | None:
@@ -128,19 +133,15 @@ def relation(
     >>> relation(X, X + 1), relation(X, X[::-1]), relation(X[:9], X[8::-1])
     ('related', 'unrelated', 'unclear')
     """
-    varied = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
+    varied = _varied(X, Y)
     X, Y, most = X[:, varied], Y[:, varied], np.broadcast_to(most, varied.shape)[varied]
     n, N = X.shape
     if N == 0 or n < 4:
         return "unclear"
-    ranks = column_ranks(X), column_ranks(Y)
-    strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
-    chance = min(
-        2 * N * 2 * scipy.special.ndtr(-strongest),
-        2 * _mixed_chance(X, Y),
-        2 * _mixed_chance(*ranks),
-    )
-    if 2 * chance < UNRELATED:
+    pairs = _both(X, Y)
+    strongest = max(np.abs(z_scores(*pair)).max() for pair in pairs)
+    mixed = min(_mixed_chance(*pair) for pair in pairs)
+    if 4 * min(2 * N * scipy.special.ndtr(-strongest), mixed) < UNRELATED:
         return "related"
     if n <= 2 * N + FEWEST:  # a mixture of columns always fits few records
         return "unclear"
@@ -252,15 +253,9 @@ def _cause(X: Array, Y: Array) -> str:
 def _moved(X: Array, Y: Array) -> str:
     X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
     s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
-    both = [
-        (standardised(x), standardised(y)) for x, y in ((X, Y), (column_ranks(X), column_ranks(Y)))
-    ]
+    both = [(standardised(x), standardised(y)) for x, y in _both(X, Y)]
     strength = {k: _strength(both, k) for k in range(-farthest, farthest + 1)}
-    fits = [
-        k
-        for k in sorted(strength, key=abs)
-        if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()
-    ]
+    fits = [k for k in sorted(strength, key=abs) if _follows(strength[k], s)]
     if not fits or fits[0] == 0:
         return ""
     k = fits[0]
@@ -284,8 +279,11 @@ def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:
 
 
 def _fits(X: Array, Y: Array) -> bool:
-    s = expected(X, Y)
-    z = np.maximum(z_scores(X, Y), z_scores(column_ranks(X), column_ranks(Y)))
+    z = np.maximum(*(z_scores(*pair) for pair in _both(X, Y)))
+    return _follows(z, expected(X, Y))
+
+
+def _follows(z: Array, s: Array) -> bool:
     return bool(s.max() >= SURE and (z > s / 2)[s >= SURE].all())
 
 

@@ -29,6 +29,7 @@ from auditor.data.columns.checks import (
     Cells,
     Frame,
     Gaps,
+    Names,
     check_plain,
     check_rows,
     column_floats,
@@ -40,7 +41,7 @@ from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import FileCodes, FileRows, Scan, Scratch, codes_from
 from auditor.numerics.blocks import row_blocks, seal
 
-Read = Callable[[Sequence[str]], Iterable[Frame]]
+Read = Callable[[Names], Iterable[Frame]]
 """Yields some columns of the records, in order, from the start at every call."""
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Asked:
     large: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cleaned:
     """Records of a table as numbers.
 
@@ -84,11 +85,11 @@ class Cleaned:
 
     numeric: tuple[str, ...]
     required: tuple[str, ...]
-    content: Array | Scratch = field(repr=False)
+    content: Array | Scratch
     attributes: tuple[Attribute, ...]
     blanks: Flags | None
     bins: Mapping[str, Mapping[str, Any]]
-    make: Callable[[], Array | Scratch] = field(repr=False)
+    make: Callable[[], Array | Scratch]
 
     @property
     def numbers(self) -> Array | FileRows:
@@ -128,7 +129,7 @@ class Cleaned:
         return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 
-def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
+def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Cleaned:
     """Records as numbers and codes.
 
     With categories, columns that the user did not name must be numeric and vary.
@@ -217,12 +218,12 @@ def _sealed(x: T) -> T:
     return x
 
 
-def _again(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Array | Scratch:
+def _again(read: Read, names: Names, asked: Asked, chosen: Categories) -> Array | Scratch:
     return cleaned(read, names, asked, chosen).content
 
 
 def _converted(
-    read: Read, names: Sequence[str], domains: Domains, large: bool
+    read: Read, names: Names, domains: Domains, large: bool
 ) -> tuple[Array | Scratch, dict[str, Column]]:
     """Columns as numbers, then categories as codes; NaN where missing."""
     columns, start = {name: Column() for name in names}, 0
@@ -285,7 +286,7 @@ HEAD = 1_000
 """Records used to recognise a numeric identifier, for a message."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Column:
     """Survey of one column.
 
@@ -305,9 +306,9 @@ class Column:
     missing: Cells = field(default_factory=Cells)
     infinite: Cells = field(default_factory=Cells)
     text: Cells = field(default_factory=Cells)
-    labels: dict[Any, int] = field(default_factory=dict, repr=False)
+    labels: dict[Any, int] = field(default_factory=dict)
     floats: bool = False
-    head: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    head: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def is_number(self) -> bool:
@@ -393,9 +394,7 @@ class Column:
         return f"holds text, not numbers ({self.text.where('such cell')})"
 
 
-def _check_numbers(
-    names: Sequence[str], columns: Sequence[Column], rows: int, asked: Asked
-) -> None:
+def _check_numbers(names: Names, columns: Sequence[Column], rows: int, asked: Asked) -> None:
     unfit = [
         not column.is_number or (column.kinds == {"booleans"} and not asked.named)
         for column in columns

@@ -133,7 +133,7 @@ def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Copy:
     """A copy in the original's records and columns.
 
@@ -152,14 +152,14 @@ class Copy:
     """
 
     name: str
-    values: Array = field(repr=False)
-    held: Flags = field(repr=False)
-    said: Flags = field(repr=False)
+    values: Array
+    held: Flags
+    said: Flags
     others: tuple[str, ...] = ()
     beyond: int = 0
-    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
+    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     """File row of each original record, shape (n,), −1 where the copy lacks it."""
-    order: Array | None = field(default=None, repr=False)
+    order: Array | None = None
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
     """

@@ -19,6 +19,7 @@ from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
 from auditor.data.columns.checks import (
     Frame,
+    Names,
     are_complete,
     check_rows,
     check_width,
@@ -69,7 +70,7 @@ class Raw:
     read: Read
     pieces: Sequence[Piece] = ()
     source: Source | None = None
-    every: Sequence[str] = ()
+    every: Names = ()
     begun: np.random.Generator | None = None
 
     @property
@@ -82,7 +83,7 @@ class Raw:
         frames = self.read(self.names)
         return joined_frames(f if isinstance(f, pd.DataFrame) else pd.DataFrame(f) for f in frames)
 
-    def covariance(self, names: Sequence[str]) -> Array | None:
+    def covariance(self, names: Names) -> Array | None:
         """Population covariance of some columns, if stated."""
         assert self.source is not None
         assert self.begun is not None
@@ -203,7 +204,7 @@ def load_table(
     return _in_batches(table, use.first_batch)
 
 
-def _held(frames: Sequence[Frame], names: Sequence[str]) -> Iterator[Frame]:
+def _held(frames: Sequence[Frame], names: Names) -> Iterator[Frame]:
     return ({name: frame[name] for name in names} for frame in frames)
 
 
@@ -241,7 +242,7 @@ def load_target(
     state, order = rng.bit_generator.state, use.order
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
 
-    def read(names: Sequence[str] | None) -> pd.DataFrame:
+    def read(names: Names | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # to draw an equal table again
         frame = raw_columns(
             use.source, names, use.rows, use.parameters, base, rng, order=order
@@ -260,7 +261,7 @@ def load_target(
     return label.astype(str).to_numpy(dtype=np.str_)
 
 
-def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
+def read_columns(path: str, columns: Names) -> pd.DataFrame:
     """Unchanged columns of a file, of any kind.
 
     Raises
@@ -319,7 +320,7 @@ def source_pieces(source: str) -> tuple[list[str], int, Sequence[Piece]]:
 
 def raw_columns(
     source: str,
-    columns: Sequence[str] | None = None,
+    columns: Names | None = None,
     rows: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     base: Path | None = None,
@@ -403,7 +404,7 @@ def _find(source: str, base: Path | None) -> Path:
 
 def _drawn(
     name: str,
-    columns: Sequence[str] | None,
+    columns: Names | None,
     rows: int | None,
     parameters: Mapping[str, Any],
     rng: np.random.Generator,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from auditor.base import DataError, nearest, pd, quoted
-from auditor.data.columns.checks import RecordKeys, Series, days_of, plain_days, record_keys
+from auditor.data.columns.checks import Names, RecordKeys, Series, days_of, plain_days, record_keys
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.formats.parts import column_as_written, frames_of, header
 from auditor.data.load import files_of, raw_columns
@@ -22,7 +22,7 @@ Stored = Literal["date", "time", "integer", "float", ""]
 
 
 def raw_frames(
-    data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator
+    data: str, columns: Names | None, rows: int | None, rng: np.random.Generator
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, in batches."""
     raw = raw_columns(data, columns, rows, rng=rng)
@@ -58,7 +58,7 @@ class Blanks(NamedTuple):
 
 def stored_kinds(
     data: str,
-    columns: Sequence[str],
+    columns: Names,
     frames: Iterable[pd.DataFrame],
     forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Stored]:
@@ -153,35 +153,24 @@ def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.Data
         yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)
 
 
-class Kept(InStep):
-    """Columns of a file or folder of parts, without ``blanks``.
-
-    Records with ``blanks`` in perturbed columns are skipped.
+def kept_columns(
+    data: str, columns: Names, rows: int | None = None, blanks: InStep | None = None
+) -> InStep:
+    """Columns of a file or folder of parts, without the records of ``blanks``.
 
     Raises
     ------
     DataError
         ``data`` is no file, or lacks a column.
     """
-
-    def __init__(
-        self,
-        data: str,
-        columns: Sequence[str],
-        rows: int | None = None,
-        blanks: InStep | None = None,
-    ) -> None:
-        names = column_names(data)
-        for column in columns:
-            if column not in names:
-                raise DataError(
-                    f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
-                )
-        self.columns = list(columns)
-        frames = frames_of(raw_columns(data, columns).pieces, columns, rows, as_written=True)
-        super().__init__(
-            frames if blanks is None else complete(frames, blanks), "the columns to keep"
-        )
+    names = column_names(data)
+    for column in columns:
+        if column not in names:
+            raise DataError(
+                f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
+            )
+    frames = frames_of(raw_columns(data, columns).pieces, columns, rows, as_written=True)
+    return InStep(frames if blanks is None else complete(frames, blanks), "the columns to keep")
 
 
 def column_names(data: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array
-from auditor.data.columns.checks import check_rows
+from auditor.data.columns.checks import Names, check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room
@@ -95,6 +95,17 @@ class Synthetic(Source):
 
     public = True
     licence = "generated, not subject to a licence"
+    usual_rows: ClassVar[int] = 1000
+    """Number of records by default."""
+
+    def records(self, n: int, rng: np.random.Generator) -> Array:
+        """Draw n records of the attributes ``x1`` to ``xN``, shape (n, N)."""
+        raise NotImplementedError
+
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+        """Columns of the records."""
+        values = self.records(self.usual_rows if rows is None else rows, rng)
+        return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 
 
 def is_public(source: str) -> bool:
@@ -161,19 +172,17 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     DataError
         The source refuses the request.
     """
-    looked_at = (
-        use.bins,
-        use.categorical,
-        use.dates,
-        use.hierarchies,
-        use.order,
-        use.key,
-        use.unit,
-        use.weight,
-        use.bounds,
-        use.first_batch,
+    bare = DataUse(
+        use.source,
+        use.columns,
+        use.rows,
+        use.missing,
+        use.standardize,
+        use.disclosure,
+        use.parameters,
+        tolerance=use.tolerance,
     )
-    if is_file(use.source) or any(looked_at):
+    if is_file(use.source) or use != bare:
         return None
     with asked_source(use.source, use.parameters, use.rows) as made:
         known = made.outline(use.rows)
@@ -223,9 +232,7 @@ def law_of(use: DataUse) -> RecordLaw | None:
     return found
 
 
-def select(
-    known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None
-) -> list[str]:
+def select(known: Names, columns: Names | None, labels: Names, **beside: str | None) -> list[str]:
     """Selected names, in order, and ``beside`` (``order``, ``key``).
 
     "" denotes an unnamed column, which cannot be requested.

@@ -7,10 +7,11 @@ between 0 and 120), since the table's own extremes are private.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,39 +19,30 @@ from numpy.typing import NDArray
 from auditor.base import DataError, counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices, Plain
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
-from auditor.data.columns.checks import check_variance, check_varied, missing_codes
-from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
+from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
+from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
-
-if TYPE_CHECKING:  # used by few tables, whose builders import it
-    from auditor.data.columns.checks import RecordKeys
-    from auditor.data.columns.scan import FileRows
-
-
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
 
 LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cut:
     """Records and columns of another table: ascending places."""
 
-    whole: Table = field(repr=False)
-    rows: Indices = field(repr=False)
-    columns: Indices = field(repr=False)
+    whole: Table
+    rows: Indices
+    columns: Indices
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Promised:
     """Records made on first use, with moments before standardisation."""
 
     shape: tuple[int, int]
-    moments: tuple[Array, Array] = field(repr=False)
-    make: Callable[[], Table] = field(repr=False)
+    moments: tuple[Array, Array]
+    make: Callable[[], Table]
 
     @cached_property
     def table(self) -> Table:
@@ -58,7 +50,7 @@ class Promised:
         return self.make()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -89,23 +81,23 @@ class Table:
     """
 
     attributes: tuple[str, ...]
-    content: Array | FileRows | Promised = field(repr=False)
+    content: Array | FileRows | Promised
     source: str = "array"
     description: str = ""
     licence: str = ""
-    categorical: CategoricalTable | None = field(default=None, repr=False)
-    scanned: Scan | None = field(default=None, repr=False)
+    categorical: CategoricalTable | None = None
+    scanned: Scan | None = None
     standardized: bool = False
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
-    dates: Mapping[str, str | None] = field(default_factory=dict, repr=False)
-    keys: RecordKeys | None = field(default=None, repr=False)
-    units: NDArray[np.intp] | None = field(default=None, repr=False)
-    blanks: NDArray[np.bool_] | None = field(default=None, repr=False)
-    cut: Cut | None = field(default=None, repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    dates: Mapping[str, str | None] = field(default_factory=dict)
+    keys: RecordKeys | None = None
+    units: NDArray[np.intp] | None = None
+    blanks: NDArray[np.bool_] | None = None
+    cut: Cut | None = None
     dropped: bool = False
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     first_batch: int | None = None
-    population: Callable[[], Array | None] | None = field(default=None, repr=False)
+    population: Callable[[], Array | None] | None = None
 
     @property
     def rows(self) -> int:
@@ -371,13 +363,13 @@ def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
     return np.array([bounds[name][1] - bounds[name][0] for name in attributes])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recorded:
     """Recording steps (NaN if none) and largest absolute values, shape (N,)."""
 
     attributes: tuple[str, ...]
-    steps: Array = field(repr=False)
-    largest: Array = field(repr=False)
+    steps: Array
+    largest: Array
 
 
 def recorded(table: Table) -> Recorded:

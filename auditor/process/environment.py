@@ -7,26 +7,16 @@ import pkgutil
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import psutil
-
-from auditor.base import DataError, counted
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
-
-
-from contextlib import contextmanager
-from typing import TextIO
-
 import rich_click as click
 
-from auditor.base import StorageError, clean_lines
+from auditor.base import DataError, StorageError, clean_lines, counted
 
 THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that linear algebra and boosted trees read when loaded. A second thread of
@@ -93,7 +83,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 @lru_cache(maxsize=1)
-def _libraries(modules: int) -> ThreadpoolController:
+def _libraries(modules: int) -> Any:
     from threadpoolctl import ThreadpoolController  # start-up
 
     del modules  # cache key

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
 from auditor.numerics.statistics import Z_95, holm, two_sided
@@ -19,6 +19,7 @@ from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import (
+    Advice,
     ExpectationRecord,
     Measurement,
     cells,
@@ -27,11 +28,6 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
-
-if TYPE_CHECKING:
-    from auditor.results.model import AuditResult
-    from auditor.results.records import Advice
-
 
 LEVEL = 0.05
 NOTICED = 0.01
@@ -376,8 +372,6 @@ class Renderer(Plugin):
     """Converts results to a document, without access to data or copies."""
 
     kind = "renderer"
-    suffix: ClassVar[str] = ".txt"
-    """File ending."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Give every renderer only results that may be disclosed."""

@@ -12,14 +12,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base import AuditorError, clean, escaped
+from auditor.base import AuditorError, clean, escaped, pd
 from auditor.base.types import Plain
 from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results import measurements
@@ -40,10 +40,6 @@ from auditor.results.records import (
     Remedy,
     too_large,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MOST_IN_JSON = 4_000_000
 """Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from auditor.base.types import Coalition, Plain
-from auditor.numerics.statistics import one_sided
+from auditor.numerics.statistics import one_sided, quantile
 from auditor.registry.parameters import format_path, is_number, shortened
 
 K = TypeVar("K")
@@ -270,9 +270,6 @@ def uncertainty(records: Sequence[Measurement]) -> float:
 
 def half_interval(degrees: float) -> float:
     """Half of a 95 % interval in standard errors, by Student's t."""
-    # only some commands need scipy
-    from auditor.numerics.statistics import quantile
-
     return quantile(0.975, degrees)
 
 

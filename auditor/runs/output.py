@@ -270,23 +270,36 @@ def notebook(
     title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic
 ) -> Listener:
     """Listener that updates one notebook line."""
-    started = clock()
-    last, first = [started], []
     handle = display(Line(f"{title}: reading the data"), display_id=True)
 
+    def tell(progress: Progress, text: str) -> None:
+        handle.update(Line(text, progress.done, progress.total))
+
+    return paced(title, tell, LIVE_SECONDS, 0, clock)
+
+
+def paced(
+    title: str,
+    tell: Callable[[Progress, str], None],
+    seconds: float,
+    parts: int,
+    clock: Callable[[], float],
+) -> Listener:
+    """Listener that tells start, end, and progress at most every few seconds.
+
+    With ``parts``, also at most so often.
+    """
+    started, first = clock(), list[int]()
+    last = [0.0, started]
+
     def listen(progress: Progress) -> None:
-        now = clock()
-        first.append(progress.done)
-        if progress.done < progress.total and len(first) > 1 and now - last[0] < LIVE_SECONDS:
-            return
-        last[0] = now
-        handle.update(
-            Line(
-                f"{title}: {progress_text(progress, first[0], now - started)}",
-                progress.done,
-                progress.total,
-            )
-        )
+        now, done = clock(), progress.done
+        first.append(done)
+        part = parts * done // max(1, progress.total)
+        due = now - last[1] >= seconds and (part > last[0] or not parts)
+        if due or len(first) == 1 or done == progress.total:
+            last[:] = part, now
+            tell(progress, f"{title}: {progress_text(progress, first[0], now - started)}")
 
     return listen
 
@@ -339,24 +352,9 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
 
 def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
     """Listener for logs: start, end, and at most every tenth and every few seconds."""
-    started = clock()
-    last_written: list[float] = [0, started]
-    first: list[int] = []
 
-    def say(text: str) -> None:
+    def tell(progress: Progress, text: str) -> None:
         with suppress(OSError):  # a full or closed device must not end the run
-            click.echo(clean(bounded(f"{title}: {text}")), err=True)
+            click.echo(clean(bounded(text)), err=True)
 
-    def listen(progress: Progress) -> None:
-        now = clock()
-        if not first:
-            first.append(progress.done)
-        done, total = progress.done, progress.total
-        tenth = 10 * done // max(1, total)
-        if done in (total, first[0]):
-            say(progress_text(progress, first[0], now - started))
-        elif tenth > last_written[0] and now - last_written[1] >= CALM_SECONDS:
-            last_written[:] = tenth, now
-            say(progress_text(progress, first[0], now - started))
-
-    return listen
+    return paced(title, tell, CALM_SECONDS, 10, clock)

@@ -43,17 +43,22 @@ FURTHEST = 1e6
 
 
 class Cell(NamedTuple):
-    """An exposed cell: its share left, and whether no closed form states it."""
+    """An exposed cell: its share left, and whether no closed form states it.
+
+    ``clear`` attributes are known.
+    """
 
     record: Measurement
     left: float
     estimated: bool
+    clear: list[str]
 
     @classmethod
     def of(cls, records: Sequence[Measurement]) -> Cell:
         """Cell of all replicates."""
-        theory = mean_theory(records)
-        return cls(records[0], pooled(records)[0] if theory is None else theory, theory is None)
+        one, theory = records[0], mean_theory(records)
+        left = pooled(records)[0] if theory is None else theory
+        return cls(one, left, theory is None, in_clear(one.knowledge))
 
 
 def remedy_of(
@@ -74,7 +79,7 @@ def remedy_of(
     exposed = [cell for cell in _strongest(measurements) if cell.left < HALF]
     if isinstance(scheme, UniformScheme):
         # published data expose others, which retention cannot change
-        exposed = [cell for cell in exposed if not in_clear(cell.record.knowledge)]
+        exposed = [cell for cell in exposed if not cell.clear]
         return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
@@ -126,7 +131,7 @@ def _added(
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
 ) -> Remedy:
-    one, left, estimated = cell
+    one, left, estimated, clear = cell
     remedy = Remedy(
         attack=str(one.attack),
         attribute=one.attribute,
@@ -136,7 +141,7 @@ def _added(
     )
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
-    clear, j = in_clear(one.knowledge), attributes.index(one.attribute)
+    j = attributes.index(one.attribute)
     known = tuple(place for place, name in enumerate(attributes) if name in clear)
     errors = pencil(known)
 

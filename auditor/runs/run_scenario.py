@@ -180,17 +180,18 @@ def _result(
         Measurements.concatenated(audit.measurements for audit in audits)
     )
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
-    left_out = untried(scenario)
+    releases = summaries_of_schemes(points, evidence, so_far)
     plugins, references = summaries_of_plugins(scenario)
+    expectations, left_out = judge(scenario, evidence, missing), untried(scenario)
     return AuditResult.model_construct(  # all parts were checked when made
         name=scenario.name,
         scenario=scenario.spec(),
         provenance=origin,
         data=list({summary.model_dump_json(): summary for summary in summaries}.values()),
-        releases=summaries_of_schemes(points, evidence, so_far),
+        releases=releases,
         plugins=plugins,
         references=references,
-        expectations=judge(scenario, evidence, missing),
+        expectations=expectations,
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
         pictures=[picture for audit in audits for picture in audit.pictures],

@@ -116,3 +116,5 @@ def test_too_many_cells_after_a_blank_line_are_told_by_line(load):
     assert load("a\n\n1,2\n5\n") == "table.csv: line 3 has 2 cells under 1 column names"
     assert load("\n\na\n1\n2\n\n1,2\n5\n") == "table.csv: line 7 has 2 cells under 1 column names"
     assert load("\na,b\n1,2\n2,3\n1,2,3\n") == "table.csv: line 5 has 3 cells under 2 column names"
+    quoted = 'a,b\n1,2\n"3\n",4\n5,"6\n7",8\n'
+    assert load(quoted) == "table.csv: line 5 has 3 cells under 2 column names"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Codes, Indices, Plain
-from auditor.data.columns.checks import Series, by_column, kind_of
+from auditor.data.columns.checks import Names, Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
 
@@ -29,7 +29,7 @@ BLOCK_WIDTH = 4
 """Records come in blocks of 65,536: record numbers fit in two bytes, and values in the cache."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attribute:
     """One attribute's domain.
 
@@ -44,9 +44,9 @@ class Attribute:
     """
 
     name: str
-    labels: tuple[Any, ...] = field(repr=False)
-    scores: Array | None = field(repr=False, default=None)
-    edges: Array | None = field(repr=False, default=None)
+    labels: tuple[Any, ...]
+    scores: Array | None = None
+    edges: Array | None = None
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class CodeRows(Protocol):
         """Records ``start:stop``."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
@@ -74,7 +74,7 @@ class CategoricalTable:
     """
 
     attributes: tuple[Attribute, ...]
-    content: Codes | CodeRows = field(repr=False)
+    content: Codes | CodeRows
 
     @property
     def rows(self) -> int:
@@ -322,9 +322,7 @@ class Categories:
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 
-    def with_defaults(
-        self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]
-    ) -> Categories:
+    def with_defaults(self, domains: Mapping[str, Sequence[Any]], columns: Names) -> Categories:
         """These rules, or a source's domains if the scenario has none."""
         if self.bins or self.domains:
             return replace(
@@ -334,7 +332,7 @@ class Categories:
         return Categories({}, {name: domain for name, domain in domains.items() if name in columns})
 
     def beside_columns(
-        self, columns: Sequence[str] | None, dates: Iterable[str]
+        self, columns: Names | None, dates: Iterable[str]
     ) -> tuple[list[str] | None, Categories]:
         """Columns to read and rules, with unlisted categories and dates added."""
         if columns is None:
@@ -347,7 +345,7 @@ class Categories:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
 
-    def check_known(self, names: Sequence[str]) -> None:
+    def check_known(self, names: Names) -> None:
         """Raise `DataError` if a column does not exist."""
         unknown = [name for name in self.columns if name not in names]
         if unknown:
@@ -356,7 +354,7 @@ class Categories:
             )
 
     @staticmethod
-    def check_complete(gaps: Sequence[str]) -> None:
+    def check_complete(gaps: Names) -> None:
         """Raise `DataError` if any columns lack categories."""
         if gaps:
             raise DataError(
@@ -418,15 +416,15 @@ Leaf = str | int | float
 Node = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hierarchy:
     """Values of one column in the order of their hierarchy.
 
     ``nodes`` has each leaf's H − 1 names, from the highest node below the root to its parent.
     """
 
-    leaves: tuple[Leaf, ...] = field(repr=False)
-    nodes: tuple[Node, ...] = field(repr=False)
+    leaves: tuple[Leaf, ...]
+    nodes: tuple[Node, ...]
 
     @property
     def height(self) -> int:

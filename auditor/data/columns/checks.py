@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -30,6 +30,9 @@ Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
 
 Series: TypeAlias = "pd.Series[Any]"
+
+Names = Sequence[str]
+"""Names of columns."""
 
 FEWEST_STEPS = 8
 """Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
@@ -180,7 +183,7 @@ def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**found)
 
 
-def check_finite(names: Sequence[str], values: Array) -> None:
+def check_finite(names: Names, values: Array) -> None:
     """Raise `DataError` if a value is infinite."""
     infinite = np.isinf(values)
     refuse_columns(
@@ -190,7 +193,7 @@ def check_finite(names: Sequence[str], values: Array) -> None:
     )
 
 
-def missing_codes(names: Sequence[str], x: Array) -> list[str]:
+def missing_codes(names: Names, x: Array) -> list[str]:
     """Question on each column with a far, repeated extreme, like 9999999.
 
     It is farther from other values than these are apart. Only nines are shown.
@@ -234,7 +237,7 @@ def check_width(width: int) -> None:
         )
 
 
-def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array) -> None:
+def check_varied(names: Names, low: Array, high: Array, variance: Array) -> None:
     """Raise `DataError` if a column is constant, or its variance extreme.
 
     Parameters
@@ -257,14 +260,14 @@ def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array)
     check_variance(names, variance, LEAST_VARIANCE)
 
 
-def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) -> None:
+def check_variance(names: Names, variance: Array, least: float = 0.0) -> None:
     """Raise `DataError` if a variance, (N,), is out of range; a copy's may be 0."""
     why = "has a variance outside the range of double precision; change its unit"
     refuse_columns(names, ~(variance <= LARGEST_VARIANCE) | (variance < least), lambda j: why)
 
 
 def refuse_columns(
-    names: Sequence[str], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
+    names: Names, wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
 ) -> None:
     """Raise `DataError` with the reason of each wrong column, (N,)."""
     every = [f"column {quoted(names[j])} {why(j)}" for j in np.flatnonzero(wrong).tolist()]
@@ -419,7 +422,7 @@ WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordKeys:
     """One distinct key for each record.
 
@@ -432,7 +435,7 @@ class RecordKeys:
     """
 
     name: str
-    cells: NDArray[np.object_] = field(repr=False)
+    cells: NDArray[np.object_]
 
     @cached_property
     def whole(self) -> NDArray[np.object_] | None:

@@ -20,33 +20,23 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from auditor.base.types import Array, Plain
+from auditor.base import DataError
+from auditor.base.types import Array, Codes, Plain
+from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-
-import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import cached_property
-from pathlib import Path
-from typing import IO, Any
-
-from auditor.base import DataError
-from auditor.base.types import Codes
-from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 
 Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
@@ -87,7 +77,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scan:
     """Result of one pass over a table.
 
@@ -104,11 +94,11 @@ class Scan:
     """
 
     rows: int
-    shift: Array = field(repr=False)
-    residue: Array = field(repr=False)
-    covariance: Array = field(repr=False)
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
+    shift: Array
+    residue: Array
+    covariance: Array
+    low: Array
+    high: Array
     digest: str
 
     @property
@@ -117,13 +107,13 @@ class Scan:
         return self.shift + self.residue
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scale:
     """Standardisation ``(x − shift − residue) / std``, arrays of shape (N,)."""
 
-    shift: Array = field(repr=False)
-    residue: Array = field(repr=False)
-    std: Array = field(repr=False)
+    shift: Array
+    residue: Array
+    std: Array
 
     @classmethod
     def of(cls, scan: Scan) -> Scale:
@@ -176,7 +166,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     from concurrent.futures import ThreadPoolExecutor
 
     threads = min(MOST_THREADS, os.cpu_count() or 1)
-    waiting: deque[Future[R]] = deque()
+    waiting: deque[Any] = deque()
     # `close_up` finds threads by this name
     pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
     try:
@@ -204,15 +194,15 @@ columns.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Resolution:
     """Recording steps of the columns, shape (N,), NaN for a continuous column.
 
     ``commonest``: share of the most frequent value.
     """
 
-    steps: Array = field(repr=False)
-    commonest: Array = field(repr=False)
+    steps: Array
+    commonest: Array
 
 
 @dataclass
@@ -341,17 +331,17 @@ def _state(name: str) -> tuple[int, ...]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileRows:
     """First ``width`` columns of a file's records, as numbers.
 
     ``make`` reads the files again on another machine.
     """
 
-    scratch: Scratch = field(repr=False, compare=False)
-    make: Callable[[], Array | Scratch] = field(repr=False, compare=False)
+    scratch: Scratch = field(compare=False)
+    make: Callable[[], Array | Scratch] = field(compare=False)
     width: int
-    scale: Scale | None = field(default=None, repr=False)
+    scale: Scale | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -387,11 +377,11 @@ class FileRows:
         self.__dict__.update(state)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileCodes:
     """Codes of the records' categories, from columns ``places`` of the rows."""
 
-    rows: FileRows = field(repr=False)
+    rows: FileRows
     attributes: tuple[Attribute, ...]
     places: tuple[int, ...]
 

@@ -65,17 +65,17 @@ def _arrow(path: Path, notes: list[str]) -> pa.Table:
     try:
         with pa.ipc.open_file(str(path)) as file:
             return pa.Table.from_batches(
-                bounded(path, map(file.get_batch, range(file.num_record_batches)), _size),
+                bounded(
+                    path,
+                    map(file.get_batch, range(file.num_record_batches)),
+                    lambda batch: batch.nbytes,
+                ),
                 file.schema,
             )
     except pa.ArrowInvalid:  # Feather 1
         from pyarrow import feather
 
         return feather.read_table(path, memory_map=False)
-
-
-def _stata(path: Path, notes: list[str]) -> pd.DataFrame:
-    return pd.read_stata(path, convert_categoricals=False)
 
 
 def _spss(path: Path, notes: list[str]) -> pd.DataFrame:
@@ -114,6 +114,11 @@ def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
     """Read one sheet; keep repeated and blank names of its first row."""
     import openpyxl  # an extra
 
+    with path.open("rb") as file:
+        if file.read(4) == b"\xd0\xcf\x11\xe0":  # a compound document, like old workbooks
+            raise DataError(
+                f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password"
+            )
     with ZipFile(path) as packed:
         check_size(path, sum(part.file_size for part in packed.infolist()))
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
@@ -152,7 +157,7 @@ def _check_extent(path: Path, sheet: Any) -> None:
 HELD: dict[str, Kind] = {
     ".feather": Kind("Feather", _arrow),
     ".arrow": Kind("Arrow", _arrow),
-    ".dta": Kind("Stata", _stata),
+    ".dta": Kind("Stata", lambda path, notes: pd.read_stata(path, convert_categoricals=False)),
     ".sav": Kind("SPSS", _spss, "pyreadstat"),
     ".zsav": Kind("SPSS", _spss, "pyreadstat"),
     ".sas7bdat": Kind("SAS", _sas),
@@ -198,7 +203,6 @@ def held(path: Path) -> Held:
     """
     kind, notes = HELD[path.suffix.lower()], list[str]()
     check_size(path, path.stat().st_size)
-    _check_open(path, kind)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # may quote a cell
@@ -262,15 +266,6 @@ def _whole(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _check_open(path: Path, kind: Kind) -> None:
-    """Refuse an encrypted workbook, a compound document like old workbooks."""
-    with path.open("rb") as file:
-        if kind.name == "Excel" and file.read(4) == b"\xd0\xcf\x11\xe0":
-            raise DataError(
-                f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password"
-            )
-
-
 def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
     """Find and note the columns of an unnamed index in pandas' metadata."""
     try:
@@ -310,7 +305,3 @@ def bounded(path: Path, parts: Iterable[Any], size: Callable[[Any], int]) -> lis
         check_size(path, total)
         found.append(part)
     return found
-
-
-def _size(batch: pa.RecordBatch) -> int:
-    return int(batch.nbytes)

@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
 from auditor.data.columns.categorical_table import Attribute, unspelt
+from auditor.data.columns.checks import Names
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
     SUFFIXES,
@@ -66,17 +67,14 @@ class Piece:
         Byte offset of its end; 0 for a row group.
     rows
         Records to read; −1: all, not counted yet.
-    line
-        CSV lines before it.
     """
 
     path: Path
     place: int
     stop: int = 0
     rows: int = -1
-    line: int = 0
 
-    def frames(self, columns: Sequence[str], as_written: bool = False) -> Iterator[pd.DataFrame]:
+    def frames(self, columns: Names, as_written: bool = False) -> Iterator[pd.DataFrame]:
         """Yield batches of some columns, in the requested order.
 
         As written, text cells stay text (``007``), and labelled values show their labels.
@@ -100,7 +98,7 @@ class Piece:
                 yield frame if as_written else _blanked(frame, path)
 
 
-def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
+def _batches(piece: Piece, columns: Names) -> Iterator[pa.Table]:
     left, known = piece.rows, _metadata(piece.path)
     with pq.ParquetFile(
         piece.path,
@@ -190,7 +188,7 @@ def coded_columns(piece: Piece) -> frozenset[str]:
 
 
 def frames_of(
-    pieces: Sequence[Piece], names: Sequence[str], rows: int | None = None, as_written: bool = False
+    pieces: Sequence[Piece], names: Names, rows: int | None = None, as_written: bool = False
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, in batches."""
     left = sys.maxsize if rows is None else rows
@@ -202,14 +200,14 @@ def frames_of(
 
 
 def _batches_of(
-    pieces: Sequence[Piece], names: Sequence[str], as_written: bool
+    pieces: Sequence[Piece], names: Names, as_written: bool
 ) -> Iterator[Iterable[pd.DataFrame]]:
     if pieces and is_text(pieces[0].path):  # parsing is slow
         return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
     return (piece.frames(names, as_written) for piece in pieces)
 
 
-def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
+def whole_frame(pieces: Sequence[Piece], names: Names, rows: int | None) -> pd.DataFrame:
     """Columns of any kind, in memory."""
     return joined_frames(frames_of(pieces, names, rows))
 
@@ -249,54 +247,40 @@ def text_pieces(path: Path) -> list[Piece]:
     with reader_errors(path), opened(path) as file:
         size = file.seek(0, io.SEEK_END)
         pieces: list[Piece] = []
-        start = line = 0
+        start = 0
         while start < size:
-            stop, lines = _next_cut(file, start, size)
-            pieces.append(Piece(path, start, stop, line=line))
-            start, line = stop, line + lines
+            stop = _next_cut(file, start, size)
+            pieces.append(Piece(path, start, stop))
+            start = stop
     return pieces
 
 
-def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
+def _next_cut(file: IO[bytes], start: int, size: int) -> int:
     file.seek(start)
     held = b""
     while True:
         more = file.read(CSV_BYTES)
         held += more
         if not more or start + len(held) >= size:
-            return size, held.count(b"\n")
+            return size
         cut = len(held)
         while (cut := held.rfind(b"\n", 0, cut)) >= 0:
             if held.count(b'"', 0, cut) % 2 == 0:
-                return start + cut + 1, held.count(b"\n", 0, cut + 1)
+                return start + cut + 1
 
 
-def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.DataFrame:
-    path = piece.path
-    start = start_of(path)
-    place, line = max((piece.place, piece.line), (start.stop, start.lines))
+def _text_frame(piece: Piece, columns: Names, as_written: bool) -> pd.DataFrame:
+    path, start = piece.path, start_of(piece.path)
+    place = max(piece.place, start.stop)
     with opened(path) as file:
         file.seek(place)
         body = file.read(max(0, piece.stop - place))
-    if place > start.stop:
-        _check_first(path, body, line)
-    try:
-        return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
-    except pd.errors.ParserError as error:
-        before = line - start.line.count(b"\n")  # the header replaces them
-        raise DataError(f"{path.name}: {shape_of(str(error), before)}") from None
-
-
-def _check_first(path: Path, body: bytes, line: int) -> None:
-    """Check the first record's cell count, which pandas applies to all."""
-    start = start_of(path)
-    text = io.StringIO(body[: 2**16].decode("utf-8", "replace"))
+    # pandas applies the first record's number of cells to all
+    text = io.StringIO(body[: 2**16].decode("utf-8", "replace"), newline="")
     records = csv.reader(text, delimiter=start.delimiter)
-    first = next((record for record in records if "".join(record).strip()), [])
-    if len(first) > len(start.names):
-        raise DataError(
-            f"{path.name}: line {line + 1} has {len(first)} cells under {len(start.names)} column names"
-        )
+    if len(next((one for one in records if "".join(one).strip()), ())) > len(start.names):
+        raise pd.errors.ParserError
+    return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -405,8 +389,8 @@ def reader_errors(path: Path) -> Iterator[None]:
         raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
-    except pd.errors.ParserError as error:
-        raise DataError(f"{path.name}: {shape_of(str(error))}") from None
+    except pd.errors.ParserError:
+        raise DataError(f"{path.name}: {_shape_of(path)}") from None
     except (pa.ArrowException, csv.Error, ValueError, OverflowError):
         raise DataError(
             f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else"
@@ -416,10 +400,12 @@ def reader_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{path.name}: cannot be read: {why}") from None
 
 
-def shape_of(message: str, lines: int = 0) -> str:
-    """Shape fault of a CSV file, from pandas' message on a piece after ``lines``."""
-    uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
-    if uneven:
-        expected, line, found = uneven.groups()
-        return f"line {int(line) + lines} has {found} cells under {expected} column names"
+def _shape_of(path: Path) -> str:
+    start = start_of(path)
+    with io.TextIOWrapper(opened(path), "utf-8-sig", newline="") as file:
+        reader, line = csv.reader(file, delimiter=start.delimiter), 1
+        for record in reader:
+            if len(record) > len(start.names):
+                return f"line {line} has {len(record)} cells under {len(start.names)} column names"
+            line = reader.line_num + 1
     return "cannot be read as CSV; is a quotation mark left open?"

@@ -194,8 +194,8 @@ class Start(NamedTuple):
         Cells of the first record, or 0.
     line
         Header without byte order mark and preceding blank lines.
-    stop, lines
-        Bytes and line breaks before the first record.
+    stop
+        Bytes before the first record.
     words
         Text columns with words read as blank among the first cells.
     """
@@ -207,7 +207,6 @@ class Start(NamedTuple):
     width: int
     line: bytes
     stop: int
-    lines: int
     words: list[str]
 
     @property
@@ -250,7 +249,6 @@ def start_of(path: Path) -> Start:
     records = (row for row in reader if len(names) == 1 or "".join(row).strip() or len(row) > 1)
     few = list(islice(records, max(10, LOOKED_AT // len(names))))
     check_records(path.name, names, few)
-    before = "".join(lines[: first + used])
     return Start(
         encoding,
         delimiter,
@@ -258,8 +256,7 @@ def start_of(path: Path) -> Start:
         names,
         max(1, len(few[0])) if few else 0,
         "".join(header[:used]).encode(),
-        len(before.encode()),
-        before.count("\n"),
+        len("".join(lines[: first + used]).encode()),
         [] if reading_of(path).blank is not None else _with_words(names, few),
     )
 

@@ -170,7 +170,6 @@ def with_moments(x: Array, moments: Moments) -> Array:
 # -- Categorical sources of any size, after the data of xiao2009 -----------------------------------
 
 
-SURVEY_ROWS = 600_000  # xiao2009, section 7
 MEDIAN_CLASS, LOG_STD = 13.0, 0.8  # chosen to resemble Fig. 4c
 GAUSSIAN_MEAN, GAUSSIAN_STD = 25.5, 8.0  # chosen to resemble Fig. 4b
 
@@ -179,6 +178,7 @@ class Values(Synthetic):
     """Base: independent draws of one attribute with fixed weights."""
 
     column: ClassVar[str]
+    usual_rows = 600_000  # xiao2009, section 7
 
     def width(self) -> int:
         return 1
@@ -192,7 +192,7 @@ class Values(Synthetic):
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         cumulative = np.cumsum(self.weights())
-        draws = rng.random(SURVEY_ROWS if rows is None else rows) * cumulative[-1]
+        draws = rng.random(self.usual_rows if rows is None else rows) * cumulative[-1]
         return pd.DataFrame(
             {
                 self.column: np.searchsorted(cumulative, draws, side="right").clip(

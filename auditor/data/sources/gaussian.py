@@ -27,7 +27,6 @@ from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, norma
 from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
 
-DEFAULT_ROWS = 1000
 MOST_ATTRIBUTES = 5000
 """A covariance of this width takes 200 MB."""
 
@@ -161,17 +160,11 @@ class Gaussian(Synthetic):
     def law(self) -> RecordLaw:
         return RecordLaw()
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw ``rows`` records of ``x1`` to ``xN``.
-
-        Unless ``exact``, a larger table extends a smaller one.
-        """
-        n = DEFAULT_ROWS if rows is None else rows
+    def records(self, n: int, rng: np.random.Generator) -> Array:
+        """Draw n records; unless ``exact``, a larger table extends a smaller one."""
         lam, V, size = self._law(rng)
-        values = np.array(self.parameters.mean) + size * draw(
-            n, lam, V, rng, exact=self.parameters.exact
-        )
-        return {f"x{i}": column for i, column in enumerate(values.T, 1)}
+        drawn = draw(n, lam, V, rng, exact=self.parameters.exact)
+        return np.array(self.parameters.mean) + size * drawn
 
     def population(self, rng: np.random.Generator) -> Array:
         """``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
@@ -356,17 +349,14 @@ class Components(Synthetic):
             {f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())}
         )
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
+    def records(self, n: int, rng: np.random.Generator) -> Array:
+        given = self.parameters
         N = given.attributes or len(given.shapes)
         columns = [DRAW[given.shapes[j % len(given.shapes)]](n, rng) for j in range(N)]
-        values = (np.column_stack(columns) + given.mean) * given.ratio ** np.arange(N)
+        values: Array = (np.column_stack(columns) + given.mean) * given.ratio ** np.arange(N)
         if given.mixing is not None:
             values = values @ np.array(given.mixing).T
-        return {f"x{j}": column for j, column in enumerate(values.T, 1)}
-
-
-INTERVAL_ROWS = 10_000
+        return values
 
 
 @register
@@ -379,6 +369,7 @@ class Intervals(Synthetic):
 
     name = "intervals"
     reference = "liu2008, section 3.6"
+    usual_rows = 10_000
     description = "Synthetic records, uniform on a few intervals"
 
     class Parameters(PluginParameters):
@@ -418,6 +409,6 @@ class Intervals(Synthetic):
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         low, high = np.array(self.parameters.intervals, dtype=np.float64).T
-        n = INTERVAL_ROWS if rows is None else rows
+        n = self.usual_rows if rows is None else rows
         place = rng.choice(len(low), size=n, p=(high - low) / (high - low).sum())
         return {"x": low[place] + rng.random(n) * (high - low)[place]}

@@ -23,8 +23,6 @@ from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.source import Outline, Source, Synthetic
 from auditor.registry import PluginParameters, register
 
-DEFAULT_ROWS = 10_000
-
 
 @register
 class Autoregressive(Synthetic):
@@ -34,6 +32,7 @@ class Autoregressive(Synthetic):
     """
 
     name = "autoregressive"
+    usual_rows = 10_000
     description = "Synthetic Gaussian series, autoregressive of order one, equally correlated attributes of variance 1"
 
     class Parameters(PluginParameters):
@@ -50,14 +49,11 @@ class Autoregressive(Synthetic):
     def width(self) -> int:
         return int(self.parameters.attributes)
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
+    def records(self, n: int, rng: np.random.Generator) -> Array:
+        given = self.parameters
         common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
         e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
-        return {
-            f"x{i}": column
-            for i, column in enumerate(autoregression(e, given.autocorrelation).T, 1)
-        }
+        return autoregression(e, given.autocorrelation)
 
 
 def autoregression(e: Array, a: float) -> Array:
@@ -78,6 +74,7 @@ class MarkovChain(Synthetic):
     """
 
     name = "markov-chain"
+    usual_rows = 10_000
     description = "Synthetic chain over values 1 to s, uniform at every record, that stays where it is with a stated chance"
 
     class Parameters(PluginParameters):
@@ -95,7 +92,7 @@ class MarkovChain(Synthetic):
         return {"state": list(range(1, self.parameters.values + 1))}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        s, n = self.parameters.values, DEFAULT_ROWS if rows is None else rows
+        s, n = self.parameters.values, self.usual_rows if rows is None else rows
         moves = rng.random(n) >= self.parameters.stay
         # 1 to s − 1 further, in a circle
         steps = np.where(moves, rng.integers(1, s, n), 0)

@@ -12,7 +12,7 @@ from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import write_release
 from auditor.data.load import file_notes, raw_columns
-from auditor.data.raw_columns import Kept, blank_cells, column_names
+from auditor.data.raw_columns import InStep, blank_cells, column_names, kept_columns
 from auditor.data.table import is_file
 from auditor.process.containment import plugin_errors
 from auditor.results.table_register import earlier_release, key_name, register_release
@@ -44,7 +44,8 @@ def write_batch(
     parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
     if keep:
         blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
-        parts = beside_kept(parts, Kept(asked.data, keep, asked.rows, blank), names)
+        kept = kept_columns(asked.data, keep, asked.rows, blank)
+        parts = beside_kept(parts, kept, names)
 
     def whole() -> Mapping[str, Any]:
         return manifest(
@@ -100,15 +101,15 @@ def _contained(parts: Parts) -> Parts:
         yield part
 
 
-def beside_kept(parts: Parts, kept: Kept, order: Sequence[str]) -> Parts:
+def beside_kept(parts: Parts, kept: InStep, order: Sequence[str]) -> Parts:
     """Yield copies with the kept columns in the file's order, new columns last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
-        if twice := set(kept.columns) & set(copies[0].columns):
+        if twice := set(unchanged) & set(copies[0]):
             raise AuditorError(
-                f"a copy has a column {min(twice)!r} of its own; keep the other under another name"
+                f"a copy has a column {min(map(str, twice))!r} of its own; keep the other under another name"
             )
-        names = [*kept.columns, *copies[0].columns]
+        names = [*unchanged, *copies[0]]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         yield [
             pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies

@@ -22,7 +22,7 @@ from auditor.data.formats.release_folder import (
     write_release,
 )
 from auditor.data.microdata import as_categories, as_table, prints_of
-from auditor.data.raw_columns import Kept, column_names
+from auditor.data.raw_columns import column_names, kept_columns
 from auditor.results.table_register import key_name
 from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.batch import beside_kept
@@ -201,7 +201,7 @@ def _with_kept(
     if not part.get("kept") or not copies:
         return copies
     first = str(folder / part["copies"][0])
-    return next(beside_kept(iter([copies]), Kept(first, part["kept"]), column_names(first)))
+    return next(beside_kept(iter([copies]), kept_columns(first, part["kept"]), column_names(first)))
 
 
 def _no_whole_release(folder: Path) -> AuditorError:
