@@ -159,11 +159,10 @@ def _number_bytes(here: Scenario, table: Table, use: SchemeUse, tried: list[Try]
     scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
     M, block = release_copies(use, here), row_blocks(n, N)[0][1]
     held = n * M * scheme.blank(1, N).nbytes
-    read = here.utility is not None or scheme.needs_table or not table.streamed
-    used = held if held <= KEEP_BYTES and not table.streamed else block * held // n
-    used += (
-        20 * N * (n if read else BATCH_ROWS) + 40 * N * block + TESTED * min(n * N * M, MOST_TESTED)
-    )
+    whole = here.utility is not None or scheme.needs_table
+    kept = whole if table.streamed else held <= KEEP_BYTES
+    used = (held if kept else block * held // n) + TESTED * min(n * N * M, MOST_TESTED)
+    used += 20 * N * (2 * block + (n if whole or not table.streamed else BATCH_ROWS))
     fits = ((24 * M * N if isinstance(one, LinearAttack) else FITTED, k) for one, _, k in tried)
     used += N * max((size * count for size, count in fits), default=0)
     estimated = any(not isinstance(knowledge, Perfect) for _, knowledge, _ in tried)
