@@ -73,7 +73,7 @@ class SerialPosterior(CategoricalAttack):
 
     name = "serial-posterior"
     attack_kind = "serial"
-    cost = Cost(0.013, 6.5e-6)
+    cost = Cost(0.006, 3e-6)
     serial = True
     reference = "rabiner1989; xiao2009, section 3"
     knowledge = (Perfect.name, UniformPrior.name)

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from benchmarks import FOLDER
 from benchmarks.rows import Row, rows
 
-PAGE = FOLDER.parent / "docs/evidence/performance.md"
+ROOT = FOLDER.parent
+PAGE = ROOT / "docs/evidence/performance.md"
 INTRODUCTION = """\
 # Performance
 
@@ -32,6 +33,7 @@ Each row is a command as a user types it, in a separate process, with a peer and
 competent person with numpy, pyarrow or scikit-learn. Without a peer, it draws as many normals as the audit's releases.
 The floor is work that the task cannot do without. Seconds are processor seconds, imports included, on one thread of linear algebra.
 Ratios are medians over rounds, with their range; long rows have one round. A target is a ratio to the peer, or seconds.
+`--before CHECKOUT` measures the code of another checkout, too, in each round.
 The last column has the largest parts of one more run (`python -m benchmarks.parts`): imports, attacks, rooms of `auditor`.
 
 """
@@ -52,8 +54,10 @@ class Run(NamedTuple):
     megabytes: float
 
 
-def measured(program: Sequence[str], wall: bool = False) -> Run:
+def measured(program: Sequence[str], wall: bool = False, checkout: Path = ROOT) -> Run:
     """Return the cost of a program, in seconds of the processor or of the clock.
+
+    It imports the packages of a checkout.
 
     Raises
     ------
@@ -62,7 +66,8 @@ def measured(program: Sequence[str], wall: bool = False) -> Run:
     """
     start = time.perf_counter()
     silent = subprocess.DEVNULL
-    process = subprocess.Popen(program, env=ENVIRONMENT, stdout=silent, stderr=silent)
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(checkout)}
+    process = subprocess.Popen(program, env=environment, cwd=checkout, stdout=silent, stderr=silent)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
@@ -75,26 +80,35 @@ def parts_of(command: Sequence[str]) -> str:
     """Return the parts of a command with most processor seconds."""
     program = [sys.executable, "-m", "benchmarks.parts", *command]
     found = subprocess.run(
-        program, env=ENVIRONMENT, cwd=FOLDER.parent, capture_output=True, text=True, check=False
+        program, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False
     )
     return found.stderr.splitlines()[-1]
 
 
-def line(row: Row, folder: Path, rounds: int) -> tuple[str, bool]:
+def of_all(row: Row, folder: Path, checkout: Path) -> Run:
+    """Return the cost of a row's commands with the code of a checkout."""
+    for made in ("parquet", "csv"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    auditor = [sys.executable, "-m", "auditor"]
+    runs = [measured([*auditor, *each], row.wall, checkout) for each in row.commands]
+    return Run(sum(run.seconds for run in runs), max(run.megabytes for run in runs))
+
+
+def line(row: Row, folder: Path, rounds: int, before: Path | None) -> tuple[str, bool]:
     """Return a row of the table, and whether its bar is met within 5 %."""
     script = [sys.executable, "-c"]
-    ours, peers, floors = [], [], []
+    ours, peers, floors, earlier = [], [], [], []
     for _ in range(rounds):
-        for made in ("parquet", "csv"):
-            shutil.rmtree(folder / made, ignore_errors=True)
-        auditor = [sys.executable, "-m", "auditor"]
-        runs = [measured([*auditor, *each], row.wall) for each in row.commands]
-        ours.append(Run(sum(run.seconds for run in runs), max(run.megabytes for run in runs)))
+        if before is not None:
+            earlier.append(of_all(row, folder, before))
+        ours.append(of_all(row, folder, ROOT))
         peers.append(measured([*script, row.peer, str(folder / "big.parquet")], row.wall))
         floors.append(measured([*script, row.floor, str(folder / "big.parquet")]))
     cells = [
         f"{statistics.median(run.seconds for run in runs):.2f} s, {max(run.megabytes for run in runs):,.0f} MB"
-        for runs in (ours, peers, floors)
+        if runs
+        else "–"
+        for runs in (earlier, ours, peers, floors)
     ]
     ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, peers, strict=True))
     ratio = statistics.median(ratios)
@@ -119,20 +133,22 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="rows whose title contains this text")
     parser.add_argument("--skip", default="-", help="rows that are left out, likewise")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path, help="another checkout, measured in each round")
     parser.add_argument("--write", action="store_true", help="write the page")
     given = parser.parse_args(arguments)
+    before = given.before and given.before.resolve()
     text = [
         f"Measured with Python {platform.python_version()} on {os.cpu_count()} cores, rounds: {given.rounds}, "
         f"load average {os.getloadavg()[0]:.1f}.\n",
-        "| command | ours | peer | floor | ours / peer (range) | target | met | parts |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |",
+        "| command | before | ours | peer | floor | ours / peer (range) | target | met | parts |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |",
     ]
     good = True
     with tempfile.TemporaryDirectory() as name:
         for row in rows(Path(name)):
             chosen = given.only in row.what and given.skip not in row.what
             if chosen:
-                told, met = line(row, Path(name), 1 if row.long else given.rounds)
+                told, met = line(row, Path(name), 1 if row.long else given.rounds, before)
                 good &= met
                 text.append(told)
                 print(told, flush=True)

@@ -49,12 +49,11 @@ class Line(NamedTuple):
     values: int
     memory: int
     work: float
-    results: int = 0
     engine: str = "numeric"
 
 
 def memory_of(lines: Sequence[Line]) -> int:
-    """Bytes of one process without results; each engine's freed memory may stay."""
+    """Bytes of one process; each engine's freed memory may stay."""
     engines = {line.engine for line in lines}
     return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
@@ -64,7 +63,7 @@ def outline(scenario: Scenario, tables: Tables) -> str:
     lines = plan_lines(scenario, tables)
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
-    memory, there, now = memory_of(lines) + sum(line.results for line in lines), available(), free()
+    memory, there, now = memory_of(lines), available(), free()
     replicates = {line.replicates for line in lines}
     releases = f"{len(lines)} releases × {min(replicates)} replicates"
     if len(replicates) > 1:
@@ -158,7 +157,6 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
         values=work.values,
         memory=work.memory,
         work=work.seconds,
-        results=work.results * replicates,
         engine=work.engine,
     )
 

@@ -178,7 +178,7 @@ class Found(dict[Coalition, Sums]):
 class MeasureJob(Job[Found]):
     """Sums of one attack's measures on every coalition.
 
-    Posteriors are computed by distinct outcome of a block.
+    Posteriors are computed by distinct outcome of a block, once for coalitions with one best copy.
 
     Attributes
     ----------
@@ -203,12 +203,16 @@ class MeasureJob(Job[Found]):
         for part in self.parts:
             rows = part.judged(block.first, block.first + block.x.size)
             x, group = block.x[rows].astype(np.intp), group_of(self.groups[block.index])[rows]
-            for one, fit in part.fits.items() if rows.size else ():
-                copies = [block.copy(number) for number in one]
+            alike = dict[Coalition, list[Coalition]]()
+            for one, (inference, _) in part.fits.items() if rows.size else ():
+                counting = tuple(one[place] for place in inference.counting(len(one)))
+                alike.setdefault(counting if counting in part.fits else one, []).append(one)
+            for one, every in alike.items():
+                fit, copies = part.fits[one], [block.copy(number) for number in one]
                 for P, possible, some, u in posteriors(fit, block.x, copies, rows):
                     found = measured(P, fit[1], u, x[some], possible)
-                    groups = self.groups[-1][-1][0] + 1
-                    into.add({one: Sums.of(found, x[some], group[some], self.size, groups)})
+                    sums = found, x[some], group[some], self.size, self.groups[-1][-1][0] + 1
+                    into.add({each: Sums.of(*sums) for each in every})
 
 
 def posteriors(
