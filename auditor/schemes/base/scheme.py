@@ -309,9 +309,9 @@ class Scheme(Plugin):
         """Rows of a copy from its released columns."""
         return columns
 
-    @abstractmethod
     def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         """Exact noise law of copies at these levels, or None."""
+        return None
 
     def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         """Core-seconds per release besides a draw per value."""

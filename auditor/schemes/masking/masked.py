@@ -48,9 +48,6 @@ class MaskedScheme(Scheme):
         """Fewest records needed at these levels."""
         return 1
 
-    def law(self, levels: Levels, table: TableMoments) -> None:
-        """None: the perturbation depends on the values."""
-
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
