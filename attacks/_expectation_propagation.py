@@ -197,7 +197,7 @@ class RowsInAnyNoise(NoisyRows):
         for q, log, b, B in self._posteriors(prior):
             d = b - prior.means[:, None]
             weighed = q[..., None] * d
-            second = weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
+            second = weighed.mT @ d + np.einsum("kn,knab->kab", q, B)
             parts.append((q.sum(axis=1), weighed.sum(axis=1), second, log.sum()))
         total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
         return Moments(total, first, second, float(log_likelihood))

@@ -119,7 +119,7 @@ def check_real(*values: Any) -> None:
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
     """Finite numbers of a shape; ``PluginError`` for others."""
     check_real(estimate)
-    estimate = np.asarray(estimate, dtype=np.float64)
+    estimate = np.asarray(estimate, dtype=float)
     if estimate.shape != shape:
         raise PluginError(
             f"the attack returned an estimate of shape {estimate.shape} for rows of shape {shape}"
@@ -455,7 +455,7 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
     Real, of the shape, finite, nonnegative, rows summing to 1.
     """
     check_real(found)
-    P = np.asarray(found, dtype=np.float64)
+    P = np.asarray(found, dtype=float)
     if P.shape != shape:
         raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
     if P.size and not (

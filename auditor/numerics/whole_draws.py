@@ -54,7 +54,7 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
     """
     total, guide = _skellam_table(v)
     u = rng.random(size)
-    place = guide[(u * (len(guide) - 1)).astype(np.intp)]
+    place = guide[(u * (len(guide) - 1)).astype(int)]
     todo = np.flatnonzero(total[place] <= u)
     # the guide is a lower bound of the place
     while todo.size:

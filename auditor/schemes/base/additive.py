@@ -126,7 +126,7 @@ def implied_level_covariance(
 
 def min_covariance(levels: Levels) -> Array:
     """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
-    s = np.asarray(levels, dtype=np.float64)
+    s = np.asarray(levels, dtype=float)
     return np.minimum(s[:, None], s[None, :])
 
 
@@ -351,7 +351,7 @@ class FreshNoise(AdditiveScheme):
     reference = "li2012, section 5.1.1"
 
     def level_covariance(self, levels: Levels) -> Array:
-        return np.diag(np.asarray(levels, dtype=np.float64))
+        return np.diag(np.asarray(levels, dtype=float))
 
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         return [

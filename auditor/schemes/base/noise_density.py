@@ -91,7 +91,7 @@ class NoiseDensity:
 
     def log_pdf(self, t: Array) -> Array:
         """Logarithm of ``pdf``; −∞ only where noise is impossible."""
-        t, s = np.asarray(t, dtype=np.float64), self.std
+        t, s = np.asarray(t, dtype=float), self.std
         with np.errstate(divide="ignore", over="ignore"):
             if self.distribution == "gaussian":
                 return -0.5 * (t / s) ** 2 - np.log(s * np.sqrt(2.0 * np.pi))
@@ -209,7 +209,7 @@ def log_skellam(k: Array, v: float) -> Array:
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
-        return np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp))
+        return np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(int))
     return _log_bessel(k, v)
 
 
@@ -230,7 +230,7 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
     most = float(k.max(initial=0.0)) + 1.0
-    return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
+    return function(np.arange(most))[k.astype(int)] if k.size > most else function(k)
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -326,7 +326,7 @@ NoiseShape = (
 def check_covariance(rows: Any) -> Array:
     """Return an exactly symmetric covariance matrix, or raise ValueError."""
     try:
-        K = np.asarray(rows, dtype=np.float64)
+        K = np.asarray(rows, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(
             "must be a square matrix of numbers, every row as long as the first"
@@ -403,7 +403,7 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
         raise AuditorError(
             f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}"
         )
-    return np.diag(np.asarray(shape.variances, dtype=np.float64))
+    return np.diag(np.asarray(shape.variances, dtype=float))
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
