@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import quotient
-from auditor.numerics.truncated_normal import Start, cut_normal, matched, propagated
+from auditor.numerics.truncated_normal import cut_normal, matched, propagated
 from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
@@ -216,7 +216,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
     B = np.linalg.solve(M, V)
-    known = Start(
+    known = (
         np.tile(start * u, (K, 1, 1)),
         np.tile(start, (K, n, 1)),
         (u - m) * start @ B,

@@ -23,7 +23,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Part(Form):
-    """A model whose values may be given in order of its fields."""
+    """A model that also takes values in the order of its fields."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__(**dict(zip(type(self).model_fields, values, strict=False)), **named)
@@ -47,7 +47,7 @@ class Knowledge(Part):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """Attributes whose true values are known for every record."""
+        """Attributes with true values known for every record."""
         return ()
 
     def spec(self) -> Any:
@@ -335,7 +335,7 @@ class Tree(Part):
 class PublishedRules(Knowledge):
     """Published marginal tables, association rules and a decision tree.
 
-    ``known`` names the attributes whose true values are known for every record.
+    ``known`` names the attributes with true values known for every record.
     """
 
     name = "rules"
