@@ -26,7 +26,8 @@ class Part(Form):
     """A model that also takes values in the order of its fields."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        super().__init__(**dict(zip(type(self).model_fields, values, strict=False)), **named)
+        fields = [*type(self).model_fields][: len(values)]
+        super().__init__(**dict(zip(fields, values, strict=True)), **named)
 
     # validation need not call it
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
