@@ -33,8 +33,7 @@ PROPORTIONAL = 4 * np.finfo(float).eps
 
 def quotient(a: Any, b: Any, otherwise: Array | float = 0.0, where: Flags | None = None) -> Array:
     """``a / b`` where a condition holds (``b > 0``), and elsewhere another value."""
-    a, b = np.broadcast_arrays(a, b)
-    out = np.array(np.broadcast_to(otherwise, b.shape), dtype=float)
+    out = np.full(np.broadcast_shapes(np.shape(a), b.shape), otherwise, dtype=float)
     return np.divide(a, b, out=out, where=b > 0 if where is None else where)
 
 
