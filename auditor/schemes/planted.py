@@ -90,7 +90,7 @@ class HonestGeometric(Case, GeometricMultilevel):
 class Bands(Planted):
     """The second innovation's band, even or odd, encodes the first one's sign."""
 
-    name = "bands"
+    name, lawful = "bands", True
     width = 0.25
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
@@ -103,7 +103,7 @@ class Bands(Planted):
 class ScaleByRecord(Planted):
     """The second innovation is larger for the upper half of the records."""
 
-    name = "scale-by-record"
+    name, lawful = "scale-by-record", True
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         upper = x.argsort(axis=0).argsort(axis=0) >= len(x) / 2

@@ -407,6 +407,9 @@ class Case(Scheme):
     honest: ClassVar[bool] = False
     """Whether the copies follow the stated law: a failure is then a false alarm.
     """
+    lawful: ClassVar[bool] = False
+    """Whether a leak is invisible to linear attacks.
+    """
     records: ClassVar[Records] = "lognormal"
     """Table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
