@@ -102,7 +102,7 @@ class Classes:
 
     def number(self, copies: Sequence[ClassRecords]) -> Indices:
         found, number = np.unique(classes(copies), axis=0, return_inverse=True)
-        return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[
+        return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=int)[
             number.ravel()
         ]
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import quotient
-from auditor.numerics.truncated_normal import Start, cut_normal, matched, propagated
+from auditor.numerics.truncated_normal import cut_normal, matched, propagated
 from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
@@ -197,7 +197,7 @@ class RowsInAnyNoise(NoisyRows):
         for q, log, b, B in self._posteriors(prior):
             d = b - prior.means[:, None]
             weighed = q[..., None] * d
-            second = weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
+            second = weighed.mT @ d + np.einsum("kn,knab->kab", q, B)
             parts.append((q.sum(axis=1), weighed.sum(axis=1), second, log.sum()))
         total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
         return Moments(total, first, second, float(log_likelihood))
@@ -216,7 +216,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
     B = np.linalg.solve(M, V)
-    known = Start(
+    known = (
         np.tile(start * u, (K, 1, 1)),
         np.tile(start, (K, n, 1)),
         (u - m) * start @ B,

@@ -69,7 +69,7 @@ class Pairs(Guide):
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = quotient(x.T @ s, size)
         order = scipy.optimize.linear_sum_assignment(-np.abs(correlation))[1]
-        return np.asarray(order, dtype=np.intp), np.ones(len(order))
+        return np.asarray(order, dtype=int), np.ones(len(order))
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
         components = found.apply(self.copies)
@@ -137,4 +137,4 @@ def match(targets: Array, components: Array) -> tuple[Indices, Array]:
     transformed = np.abs(targets[:, None] + components[None, :, ::-1]).mean(axis=2)
     rows, order = scipy.optimize.linear_sum_assignment(np.minimum(plain, transformed))
     sign = np.where(plain[rows, order] <= transformed[rows, order], 1.0, -1.0)
-    return np.asarray(order, dtype=np.intp), sign
+    return np.asarray(order, dtype=int), sign

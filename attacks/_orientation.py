@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from auditor.numerics.statistics import column_ranks
+from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.plugin import Array
 
 SHARES = (np.arange(100) + 0.5) / 100
@@ -59,9 +59,9 @@ def orientation(Y: Array, X: Array) -> Array:
 def linked(Y: Array, X: Array) -> Array:
     """Return ``s`` times the smaller certainty, shape (N, N); 0 if not sure."""
     z = [
-        np.arctanh(np.clip(_rank_correlations(part), -1 + 1e-12, 1 - 1e-12))
-        * np.sqrt(max(0, len(part) - 3))
-        for part in (Y, X)
+        np.arctanh(np.clip(ranks.T @ ranks / len(ranks), -1 + 1e-12, 1 - 1e-12))
+        * np.sqrt(max(0, len(ranks) - 3))
+        for ranks in map(standard_ranks, (Y, X))
     ]
     least = np.minimum(*np.abs(z))
     return np.where(least >= SURE, least, 0.0) * np.sign(z[0] * z[1])
@@ -127,11 +127,3 @@ def misfit(of_y: Array, of_x: Array) -> float:
     size = np.linalg.norm(y) * np.linalg.norm(x)
     told = size > 1e-12 * np.abs(of_y).max() * np.abs(of_x).max()
     return max(0.0, 1.0 - max(0.0, float(y @ x / size)) ** 2) if told else 1.0
-
-
-def _rank_correlations(X: Array) -> Array:
-    of = column_ranks(X)
-    of -= of.mean(axis=0)
-    size = np.sqrt((of**2).sum(axis=0))
-    of /= np.where(size > 1e-12, size, 1.0)
-    return of.T @ of

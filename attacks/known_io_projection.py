@@ -49,7 +49,7 @@ from auditor.plugin import (
     unprinted,
 )
 
-from .known_io_rotation import RANK
+from .known_io_rotation import RANK, span
 
 
 @register
@@ -113,9 +113,7 @@ class KnownSpan:
     @classmethod
     def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
         """Return the span of known records, shape (p, N), with copies (p, n')."""
-        U, s, Vt = np.linalg.svd(X_p, full_matrices=True)
-        r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
-        return cls(Vt[:r].T, Vt[r:].T, Y_p.T @ (U[:, :r] / s[:r]), X_p.mean(axis=0))
+        return cls(*span(X_p, Y_p), X_p.mean(axis=0))
 
     @property
     def determined(self) -> bool:

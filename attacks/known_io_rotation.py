@@ -90,6 +90,16 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
+def span(X: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """Return bases of the span of X and of the rest, and ``M`` on the first.
+
+    Rows of ``Y``, shape (p, n'), are ``M x`` of those of ``X``, shape (p, N).
+    """
+    U, s, Vt = np.linalg.svd(X, full_matrices=True)
+    r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
+    return Vt[:r].T, Vt[r:].T, Y.T @ (U[:, :r] / s[:r])
+
+
 @unprinted
 class FittingRotations:
     """All orthogonal matrices that map known records to their copies.
@@ -117,13 +127,11 @@ class FittingRotations:
         centre, copied = (
             (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
         )
-        U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
-        r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
-        W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
+        spanned, rest, W = span(X_p - centre, Y_p - copied)
         # QR keeps the leading columns; the nearest orthonormal basis would spread rounding to them
         Q, R = np.linalg.qr(W, mode="complete")
-        transformed = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
-        return cls(Vt[:r].T, Vt[r:].T, transformed, Q[:, r:], centre, copied)
+        transformed = Q[:, : len(R.T)] * np.where(np.diag(R) < 0, -1.0, 1.0)
+        return cls(spanned, rest, transformed, Q[:, len(R.T) :], centre, copied)
 
     @property
     def unknown(self) -> int:

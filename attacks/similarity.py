@@ -74,4 +74,4 @@ class Similarity(ClassAttack):
             return np.searchsorted(np.sort(self.parameters.edges), values, side="right")
         self.check_scheme(view.scheme)
         hierarchy = view.scheme["hierarchies"][view.scheme["sensitive"]]
-        return hierarchy.groups(self.parameters.height)[values.astype(np.intp)]
+        return hierarchy.groups(self.parameters.height)[values.astype(int)]

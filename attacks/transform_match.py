@@ -135,7 +135,7 @@ class Named(Reconstruction):
 
         ``records`` were used for the moments; None for exact ones.
         """
-        kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=np.intp)
+        kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=int)
         rest = np.setdiff1d(np.arange(len(C)), kept)
         ridge = 0.0 if records is None else "gcv"
         guess = ridge_map(

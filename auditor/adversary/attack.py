@@ -119,7 +119,7 @@ def check_real(*values: Any) -> None:
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
     """Finite numbers of a shape; ``PluginError`` for others."""
     check_real(estimate)
-    estimate = np.asarray(estimate, dtype=np.float64)
+    estimate = np.asarray(estimate, dtype=float)
     if estimate.shape != shape:
         raise PluginError(
             f"the attack returned an estimate of shape {estimate.shape} for rows of shape {shape}"
@@ -455,7 +455,7 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
     Real, of the shape, finite, nonnegative, rows summing to 1.
     """
     check_real(found)
-    P = np.asarray(found, dtype=np.float64)
+    P = np.asarray(found, dtype=float)
     if P.shape != shape:
         raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
     if P.size and not (
@@ -589,25 +589,20 @@ class Coalitions:
         ``AuditorError`` for unknown copies, or too many coalitions.
         """
         everybody = tuple(range(1, M + 1))
-        if self.kind in ("pairs", "subsets"):
-            self._check_count(M)
-            sizes = (2,) if self.kind == "pairs" else everybody
-            yield from (held for size in sizes for held in combinations(everybody, size))
-        elif self.kind == "singles":
-            yield from ((copy,) for copy in everybody)
-        elif self.kind == "prefixes":
-            yield from (everybody[:size] for size in range(1, M + 1))
-        elif self.kind == "all":
-            yield everybody
-        elif self.kind == "random":
+        sizes = {"singles": (1,), "pairs": (2,), "subsets": everybody}
+        ends = {"prefixes": everybody, "all": (M,), "first": (self.count,)}
+        if self.kind == "random":
             yield from _random_subsets(M, self.count, seed)
+        elif self.kind in sizes:
+            self._check_count(M)
+            yield from (held for size in sizes[self.kind] for held in combinations(everybody, size))
         else:
-            copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
-            if missing := [copy for copy in copies if copy > M]:
+            held = [tuple(range(1, end + 1)) for end in ends.get(self.kind, ())] or [self.copies]
+            if missing := [copy for copy in held[-1] if copy > M]:
                 raise AuditorError(
                     f"a coalition names copy {missing[0]}, but only {M} copies are released"
                 )
-            yield copies
+            yield from held
 
     def size(self, M: int) -> int:
         """Number of coalitions among M copies."""

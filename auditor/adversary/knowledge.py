@@ -23,10 +23,11 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Part(Form):
-    """A model whose values may be given in order of its fields."""
+    """A model that also takes values in the order of its fields."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        super().__init__(**dict(zip(type(self).model_fields, values, strict=False)), **named)
+        fields = [*type(self).model_fields][: len(values)]
+        super().__init__(**dict(zip(fields, values, strict=True)), **named)
 
     # validation need not call it
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
@@ -47,7 +48,7 @@ class Knowledge(Part):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """Attributes whose true values are known for every record."""
+        """Attributes with true values known for every record."""
         return ()
 
     def spec(self) -> Any:
@@ -335,7 +336,7 @@ class Tree(Part):
 class PublishedRules(Knowledge):
     """Published marginal tables, association rules and a decision tree.
 
-    ``known`` names the attributes whose true values are known for every record.
+    ``known`` names the attributes with true values known for every record.
     """
 
     name = "rules"

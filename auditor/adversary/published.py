@@ -384,7 +384,7 @@ def published_prior(
 
 def measured(cells: Indices, own: Array, count: int = 0) -> PublishedTable:
     """Cells with the table's own shares, (s,); at least ``count`` cells."""
-    return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
+    return PublishedTable(cells, np.bincount(cells, own, count).astype(float))
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
@@ -437,7 +437,7 @@ def grown_tree(
         {name: cells_of([name], attributes) for name in tree.predictors},
         int(y.max()) + 1,
     )
-    leaf = np.zeros(own.size, dtype=np.intp)
+    leaf = np.zeros(own.size, dtype=int)
 
     def grow(inside: Indices, left: frozenset[str], depth: int) -> None:
         entropies = {
@@ -479,7 +479,7 @@ def cells_of(
     places = [_place(name, attributes, (*path, number)) for number, name in enumerate(names)]
     sizes = tuple(attribute.size for attribute in attributes)
     parts = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes)
-    cells = np.zeros(parts[0].size, dtype=np.intp)
+    cells = np.zeros(parts[0].size, dtype=int)
     for place in places:
         cells = cells * sizes[place] + parts[place]
     return cells

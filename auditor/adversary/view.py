@@ -38,6 +38,8 @@ class Given:
 
     what: ClassVar[str] = "nothing"
     """Name in messages if an attack needs it."""
+    by_copy: ClassVar[str] = ""
+    """Field with one part a copy."""
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -53,7 +55,12 @@ class Given:
 
     def of(self, places: Sequence[int], width: int) -> Given:
         """Restrict to some copies, numbered from 1 among the held copies."""
-        return self
+        if not self.by_copy:
+            return self
+        held = getattr(self, self.by_copy)
+        of_moments = isinstance(held, Moments)
+        some = held.parts(places, width) if of_moments else tuple(held[k - 1] for k in places)
+        return replace(self, **{self.by_copy: some})
 
 
 NOTHING = Given()
@@ -91,11 +98,8 @@ class SampleMoments(Given):
     """Moments of the stacked copies in a sample, about the view's centre, kN."""
 
     what = "released rows to estimate from"
+    by_copy = "copies"
     copies: Moments
-
-    def of(self, places: Sequence[int], width: int) -> SampleMoments:
-        """Restrict to some copies."""
-        return replace(self, copies=self.copies.parts(places, width))
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
         """Add published knowledge to the estimated moments; none here."""
@@ -118,15 +122,15 @@ class Records(Originals):
     """
 
     what = "records in clear with their copies' rows"
+    by_copy = "copies"
     copies: tuple[Array, ...]
     moments: Moments | None = None
 
-    def of(self, places: Sequence[int], width: int) -> Records:
+    def of(self, places: Sequence[int], width: int) -> Given:
         """Restrict to some copies."""
-        moments = self.moments
-        if moments is not None:
-            moments = moments.parts([1, *(place + 1 for place in places)], width)
-        return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
+        joint = [1, *(place + 1 for place in places)]
+        some = replace(self, moments=self.moments and self.moments.parts(joint, width))
+        return super(Records, some).of(places, width)
 
 
 class UnpairedRecords(Originals):
@@ -146,11 +150,8 @@ class SampleCounts(Given):
     """Counts of each value in a sample of each copy, shapes (s,)."""
 
     what = "released rows to estimate the prior from"
+    by_copy = "counts"
     counts: tuple[Array, ...]
-
-    def of(self, places: Sequence[int], width: int) -> SampleCounts:
-        """Restrict to some copies."""
-        return SampleCounts(tuple(self.counts[place - 1] for place in places))
 
 
 @unprinted
@@ -158,12 +159,9 @@ class KnownPairs(Given):
     """Original records, shape (r,), with their copies, shapes (r,)."""
 
     what = "known records"
+    by_copy = "copies"
     original: Codes
     copies: tuple[Codes, ...]
-
-    def of(self, places: Sequence[int], width: int) -> KnownPairs:
-        """Restrict to some copies."""
-        return KnownPairs(self.original, tuple(self.copies[place - 1] for place in places))
 
 
 MOST_KEPT, SMALL = 32, 64

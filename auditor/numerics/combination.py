@@ -171,9 +171,7 @@ class Levels:
     def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
         """Levels of coalitions given by copy numbers, cached."""
         return _levels(
-            np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(),
-            tuple(copies),
-            tuple(coalitions),
+            np.ascontiguousarray(Sigma, dtype=float).tobytes(), tuple(copies), tuple(coalitions)
         )
 
     @classmethod
@@ -220,7 +218,7 @@ class Levels:
     def _runs(self) -> Iterator[tuple[slice, Indices]]:
         start = 0
         for _, run in groupby(self.coalitions, len):
-            index = np.array(list(run), dtype=np.intp)
+            index = np.array(list(run), dtype=int)
             yield slice(start, start + len(index)), index
             start += len(index)
 

@@ -33,8 +33,7 @@ PROPORTIONAL = 4 * np.finfo(float).eps
 
 def quotient(a: Any, b: Any, otherwise: Array | float = 0.0, where: Flags | None = None) -> Array:
     """``a / b`` where a condition holds (``b > 0``), and elsewhere another value."""
-    a, b = np.broadcast_arrays(a, b)
-    out = np.array(np.broadcast_to(otherwise, b.shape), dtype=np.float64)
+    out = np.full(np.broadcast_shapes(np.shape(a), b.shape), otherwise, dtype=float)
     return np.divide(a, b, out=out, where=b > 0 if where is None else where)
 
 
@@ -87,8 +86,8 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
         size = np.sqrt(np.where((own > 0) & wide[..., None], own, 1.0))
         unit = size[..., :, None] * size[..., None, :]
         return clip_to_psd(K / unit) * unit
-    values, vectors = np.linalg.eigh((K + K.swapaxes(-1, -2)) / 2)
-    return (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2)
+    values, vectors = np.linalg.eigh((K + K.mT) / 2)
+    return (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.mT
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
@@ -151,17 +150,14 @@ class Pencil:
             values, Q, keep = values[keep], Q[:, keep], keep[keep]
         root = np.sqrt(np.where(keep, values, 1.0))[..., None, :]
         Q = np.where(keep[..., None, :], Q, 0.0)
-        A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
+        A, inverse = Q * root, (Q / root).mT
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
-            whitened = (
-                inverse @ data @ inverse.swapaxes(-1, -2)
-                - np.eye(values.shape[-1]) * ~keep[..., None]
-            )
-            c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
+            whitened = inverse @ data @ inverse.mT - np.eye(values.shape[-1]) * ~keep[..., None]
+            c, U = np.linalg.eigh((whitened + whitened.mT) / 2)
             U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
             A = A @ U
-            inverse = U.swapaxes(-1, -2) @ inverse
+            inverse = U.mT @ inverse
             share = np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
@@ -182,7 +178,7 @@ class Pencil:
 
         Source: li2012 (7).
         """
-        return (self.basis * self._left(v)[..., None, :]) @ self.basis.swapaxes(-1, -2)
+        return (self.basis * self._left(v)[..., None, :]) @ self.basis.mT
 
     def error_of(self, j: int, v: Array) -> Array:
         """Entry (j, j) of ``error`` of one pair, shape (...)."""
@@ -193,7 +189,7 @@ class Pencil:
         return quotient(np.asarray(v)[..., None] * c * (1.0 - c), total)
 
     def _total(self, v: Array) -> Array:
-        return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
+        return self.share + np.asarray(v, dtype=float)[..., None] * (1.0 - self.share)
 
 
 def regression(K_xy: Array, K_y: Array) -> Array:
@@ -214,7 +210,7 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, Indices]:
     keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
     inverse = quotient(1.0, values, where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
-    return in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :], keep.sum(axis=-1)
+    return in_basis @ Q.mT / scale[..., None, :], keep.sum(axis=-1)
 
 
 def of_differences(K: Array, index: Indices, less: Indices) -> Array:

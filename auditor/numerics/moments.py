@@ -184,5 +184,5 @@ def square(index: Indices | slice) -> tuple[Any, Any]:
 
 def attribute_index(copies: Sequence[int], width: int) -> Indices:
     """Places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
-    first = (np.asarray(copies, dtype=np.intp) - 1) * width
+    first = (np.asarray(copies, dtype=int) - 1) * width
     return (first[:, None] + np.arange(width)).ravel()

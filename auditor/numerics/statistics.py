@@ -232,7 +232,7 @@ def grid_of_digits(y: Array) -> float:
     mantissa, exponent = np.frexp(y[y != 0])
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     return (
-        float(np.ldexp((whole & -whole).astype(np.float64), exponent - 53).min(initial=np.inf))
+        float(np.ldexp((whole & -whole).astype(float), exponent - 53).min(initial=np.inf))
         if whole.size
         else 0.0
     )
@@ -284,7 +284,7 @@ def _count(y: Array, x: Array, generator: Generator) -> Array:
     else:
         g = z / s
         made = [s * (g + step * np.spacing(np.abs(g))) for step in BESIDE]
-    return np.sum([x + each == y for each in made], axis=0, dtype=np.float64)
+    return np.sum([x + each == y for each in made], axis=0, dtype=float)
 
 
 def numpy_laplace(U: Array, b: float) -> Array:

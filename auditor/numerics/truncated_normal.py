@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays
 
 ROUNDS = 3
 """A fourth changes the mean by less than 1e-4 of a deviation at correlation 0.8.
@@ -73,37 +73,16 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
         return matched(*found, m_c, v_c, 1.0 / (LEAST * covariance[j, j]))
 
     zero, order = np.zeros((1, n, d)), cut * (ROUNDS if len(cut) > 1 else 1)
-    start = Start(zero, zero, zero, np.tile(covariance, (1, n, 1, 1)), np.zeros((1, n)))
+    start = zero, zero, zero, np.tile(covariance, (1, n, 1, 1)), np.zeros((1, n))
     log_mass, moved, B = propagated(
         mean[None], start, match, order, LEAST**1.5 * np.diag(covariance)
     )
     return Inside(np.minimum(log_mass[0], 0.0), np.clip(mean + moved[0], low, high), B[0])
 
 
-class Start(NamedTuple):
-    """Factors ``h, p`` and the posterior that they give before any update.
-
-    Attributes
-    ----------
-    h, p : (K, n, d)
-    moved : (K, n, d)
-        Posterior mean less the prior's.
-    B : (K, n, d, d)
-        Posterior covariance.
-    log_det : (K, n)
-        ``log |I + V diag p|``.
-    """
-
-    h: Array
-    p: Array
-    moved: Array
-    B: Array
-    log_det: Array
-
-
 def propagated(
     m: Array,
-    start: Start,
+    start: Arrays,
     match: Callable[[int, Array, Array], tuple[Array, Array, Array]],
     order: Sequence[int],
     least: Array | float,
@@ -114,6 +93,9 @@ def propagated(
     ----------
     m : broadcast to (K, n, d)
         Prior means.
+    start
+        Factors ``h`` and ``p``, the moved mean, (K, n, d), the covariance, (K, n, d, d), and ``log
+        |I + V diag p|``, (K, n), that they give before any update.
     match
         Returns ``log C, h, p`` of a dimension's factor, from cavity means and variances, (K, n).
     order
@@ -129,14 +111,14 @@ def propagated(
         column, old = B[..., a].copy(), (log_C[..., a], h[..., a], p[..., a])
         column[..., a] = np.maximum(column[..., a], least[a])
         left = 1.0 - p[..., a] * column[..., a]
-        told = left > LEAST
-        left = np.where(told, left, 1.0)
+        safe = left > LEAST
+        left = np.where(safe, left, 1.0)
         # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = moved[..., a] - column[..., a] * (h[..., a] - p[..., a] * m[..., a])
         off = off / left
-        told &= np.abs(off) <= furthest[..., a]
-        new = match(a, m[..., a] + np.where(told, off, 0.0), column[..., a] / left)
-        new_C, new_h, new_p = (np.where(told, *pair) for pair in zip(new, old, strict=True))
+        safe &= np.abs(off) <= furthest[..., a]
+        new = match(a, m[..., a] + np.where(safe, off, 0.0), column[..., a] / left)
+        new_C, new_h, new_p = (np.where(safe, *pair) for pair in zip(new, old, strict=True))
         more, shift = new_p - p[..., a], new_h - h[..., a]
         grown = np.maximum(1.0 + more * column[..., a], LEAST)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown

@@ -1,6 +1,6 @@
 """Discrete random numbers from uniform and exponential ones.
 
-Exact down to probabilities of some 2⁻⁵³, whatever numpy's version. Numbers are whole float64.
+Exact down to probabilities of about 2⁻⁵³, for any version of numpy. Numbers are whole float64.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def geometric(rng: Rng, rate: float, size: int) -> Array:
 
 
 def poisson(rng: Rng, mean: Array) -> Array:
-    """Poisson numbers of these means, shape (n,), from 0 to 10⁶."""
+    """Poisson numbers, shape (n,), of means from 0 to 10⁶."""
 
     def log_p(k: Array, at: Places) -> Array:
         possible = np.maximum(k, 0.0)
@@ -54,7 +54,7 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
     """
     total, guide = _skellam_table(v)
     u = rng.random(size)
-    place = guide[(u * (len(guide) - 1)).astype(np.intp)]
+    place = guide[(u * (len(guide) - 1)).astype(int)]
     todo = np.flatnonzero(total[place] <= u)
     # the guide is a lower bound of the place
     while todo.size:

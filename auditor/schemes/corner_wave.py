@@ -109,7 +109,7 @@ class LinearlyDependent(AdditiveScheme):
     on_grid = False
 
     def level_covariance(self, levels: Levels) -> Array:
-        s = np.sqrt(np.asarray(levels, dtype=np.float64))
+        s = np.sqrt(np.asarray(levels, dtype=float))
         return np.outer(s, s)
 
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:

@@ -225,7 +225,7 @@ class HeldCopies(Sequence[Array]):
         if place >= len(self._before):
             return self._new[place - len(self._before)]
         if place not in self._arrays:
-            self._arrays[place] = np.ascontiguousarray(
-                self._before[place], dtype=np.float64
-            ).reshape(self._shape)
+            self._arrays[place] = np.ascontiguousarray(self._before[place], dtype=float).reshape(
+                self._shape
+            )
         return self._arrays[place]

@@ -165,9 +165,6 @@ class AnonymousScheme(Scheme):
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
         return from_columns(columns, self._quasi(attributes))
 
-    def law(self, levels: Levels, table: TableMoments) -> None:
-        """None: copies are deterministic."""
-
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> AnonymousSampler:

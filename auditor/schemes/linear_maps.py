@@ -52,9 +52,6 @@ class TransformScheme(Scheme):
                 f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}"
             )
 
-    def law(self, levels: Levels, table: TableMoments) -> None:
-        """None: a noise law cannot describe a transform."""
-
     def transformed(self, levels: Levels, table: TableMoments, key: Key) -> Transformed | None:
         # square only; for the audit
         if self.output_width(table.mean.size) != table.mean.size:

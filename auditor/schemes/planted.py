@@ -51,7 +51,7 @@ class PlantedSampler:
 
     def __init__(self, case: Planted, root: Array, levels: Levels, key: Key) -> None:
         self._case, self._root, self._key = case, root, key
-        self._scales = np.sqrt(np.diff(np.asarray(levels, dtype=np.float64), prepend=0.0))
+        self._scales = np.sqrt(np.diff(np.asarray(levels, dtype=float), prepend=0.0))
 
     def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         rng = stream(self._key.seed, "planted", self._key.scheme, self._key.replicate, index)

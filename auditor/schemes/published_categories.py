@@ -112,7 +112,7 @@ class PublishedCategories(FileScheme, UniformScheme):
         return self._audited(table, self.read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
-        return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
+        return [np.asarray(codes, dtype=float) for codes in self.held()]
 
     def _audited(self, table: Table, copies: Sequence[Copy]) -> Audited:
         full = [copy.full(slice(None)) for copy in copies]
@@ -204,7 +204,7 @@ def _tells(name: str, data: CategoricalTable, held: Flags) -> str:
 
 
 def _check_codes_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
-    x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
+    x, y = original.astype(int) % MOST_GROUPED, copy.astype(int) % MOST_GROUPED
     counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
         MOST_GROUPED, MOST_GROUPED
     )

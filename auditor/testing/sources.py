@@ -62,7 +62,7 @@ class _SourceContract(Contract):
         fits = (len(frame) == ROWS and frame.shape[1] == width) if width else len(frame) <= ROWS
         shape = f"{ROWS} records of {width} columns" if width else f"at most {ROWS} records"
         require("as many rows as asked", fits, shape, f"shape {frame.shape}")
-        numbers = frame.select_dtypes("number").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = frame.select_dtypes("number").to_numpy(dtype=float, na_value=np.nan)
         require("finite", not np.isinf(numbers).any(), "finite numbers", "infinite ones")
         same = frame.equals(self._frame(ROWS))
         require("same seed, same table", same, "the same table from the same seed", "another")
@@ -85,7 +85,7 @@ class _SourceContract(Contract):
             known = self.make().outline(ROWS)
             if known is None:
                 return
-            x = frame.to_numpy(dtype=np.float64)
+            x = frame.to_numpy(dtype=float)
             covariance = np.cov(x.T, ddof=0).reshape(x.shape[1], -1)
             right = (known.columns, known.rows) == (tuple(frame.columns), len(frame)) and all(
                 np.allclose(stated, found, rtol=1e-9, atol=1e-9 * float(np.abs(found).max()))
@@ -106,7 +106,7 @@ class _SourceContract(Contract):
         lacking = [] if law.normal else [name for name in names if name not in law.shapes]
         a_shape = "a shape of every attribute, or of none if jointly normal"
         self.require("a law", not lacking, a_shape, f"none of {lacking}")
-        values = standardised(frame.to_numpy(dtype=np.float64))
+        values = standardised(frame.to_numpy(dtype=float))
         columns = {
             name: (law.shapes.get(name, NORMAL), x) for name, x in zip(names, values.T, strict=True)
         }

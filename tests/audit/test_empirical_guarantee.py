@@ -36,7 +36,8 @@ DATA = {
 def release(scheme, levels, drawn=None):
     table = SimpleNamespace(attributes=("x1", "x2"), bounds={"x1": (-5.0, 5.0), "x2": (-8.0, 8.0)})
     steps = Recorded(("x1", "x2"), np.ones(2), np.full(2, 8.0))
-    moments = TableMoments(np.zeros(2), K, 3000, SPANS, lambda: steps)
+    moments = TableMoments(np.zeros(2), K, 3000, SPANS)
+    vars(moments)["recorded"] = steps
     return SimpleNamespace(
         scheme=scheme, levels=drawn or levels, moments=moments, key=Key(5, scheme.name), table=table
     )

@@ -23,6 +23,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor
 from typing import Annotated, Literal
 
@@ -30,7 +31,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from auditor.base import AuditorError, PluginError, counted
-from auditor.base.types import Array, Arrays, Levels
+from auditor.base.types import Array, Arrays, Levels, unprinted
 from auditor.numerics.blocks import block_rows, evenly
 from auditor.numerics.linear_algebra import (
     Autoregression,
@@ -125,7 +126,7 @@ def implied_level_covariance(
 
 def min_covariance(levels: Levels) -> Array:
     """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
-    s = np.asarray(levels, dtype=np.float64)
+    s = np.asarray(levels, dtype=float)
     return np.minimum(s[:, None], s[None, :])
 
 
@@ -350,7 +351,7 @@ class FreshNoise(AdditiveScheme):
     reference = "li2012, section 5.1.1"
 
     def level_covariance(self, levels: Levels) -> Array:
-        return np.diag(np.asarray(levels, dtype=np.float64))
+        return np.diag(np.asarray(levels, dtype=float))
 
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         return [
@@ -360,37 +361,37 @@ class FreshNoise(AdditiveScheme):
         ]
 
 
+@unprinted
 class AdditiveSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0."""
 
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        shape: Array,
-        levels: Levels,
-        key: Key,
-        distribution: Distribution = "gaussian",
-        serial: Autoregression | None = None,
-    ) -> None:
-        self.in_order = serial is None
+    steps: Sequence[Step]
+    shape: Array
+    levels: Levels
+    key: Key
+    distribution: Distribution = "gaussian"
+    serial: Autoregression | None = None
+
+    @property
+    def in_order(self) -> bool:
         """Whether every stream is read row by row."""
-        self._serial = serial
-        self._steps = steps
-        self._uniform = distribution == "uniform"
-        alone = is_diagonal(shape)
-        self._root = None if alone else psd_root(shape).T.copy()
-        self._size = deviations(shape) if alone else np.ones(len(shape))
-        self._levels = levels
-        self._key = key
-        self._grid = np.array(key.grid)
+        return self.serial is None
+
+    @cached_property
+    def _root(self) -> Array | None:
+        return None if is_diagonal(self.shape) else psd_root(self.shape).T.copy()
+
+    @cached_property
+    def _size(self) -> Array:
+        return deviations(self.shape) if self._root is None else np.ones(len(self.shape))
 
     def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
-        uses = Counter(innovation for step in self._steps for innovation, _ in step.fresh)
+        uses = Counter(innovation for step in self.steps for innovation, _ in step.fresh)
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in uses}
-        ahead = self._continued(x) if index == 0 and self._key.past and self._serial else {}
+        ahead = self._continued(x) if index == 0 and self.key.past and self.serial else {}
         for start, stop in evenly(0, len(x), x.shape[1], CHUNK_VALUES):
             rows, drawn = slice(start, stop), dict[int, Array]()
-            for step in self._steps:
+            for step in self.steps:
                 y = out[step.copy - 1][rows]
                 y[...] = ahead[step.copy][rows] if ahead else 0.0
                 for parent, weight in step.parents:
@@ -402,11 +403,11 @@ class AdditiveSampler:
                     if uses[innovation] == 1:
                         del drawn[innovation]
                 # later copies are drawn from the released values
-                if self._grid.size and step.fresh:
-                    snap(y, self._grid)
+                if self.key.grid and step.fresh:
+                    snap(y, np.array(self.key.grid))
 
     def _innovation(self, rng: Rng | SerialRows, shape: tuple[int, ...]) -> Array:
-        if not self._uniform:
+        if self.distribution != "uniform":
             g = rng.standard_normal(shape)
         else:
             assert not isinstance(rng, SerialRows), "only normals follow on"
@@ -414,16 +415,16 @@ class AdditiveSampler:
         return g if self._root is None else g @ self._root
 
     def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Rng | SerialRows:
-        level, law = self._levels[copy - 1], self._serial
-        rng = noise_stream(self._key, index, copy, level)
+        level, law = self.levels[copy - 1], self.serial
+        rng = noise_stream(self.key, index, copy, level)
         if law is None:
             return rng
         rows, N = shape
 
         def joint(block: int) -> Array:
-            if block == 0 and self._key.past:
+            if block == 0 and self.key.past:
                 return np.zeros((law.order, N))
-            before = noise_stream(self._key, block, copy, level, "before")
+            before = noise_stream(self.key, block, copy, level, "before")
             return law.stationary(before.standard_normal((law.order, N)))
 
         # only a whole block has a successor
@@ -431,19 +432,19 @@ class AdditiveSampler:
         return SerialRows.drawn(law, (rows, N), rng, joint(index), end)
 
     def _continued(self, x: Array) -> dict[int, Array]:
-        assert self._serial is not None
-        (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
+        assert self.serial is not None
+        (before, *copies), p, ahead = self.key.past, self.serial.order, np.zeros_like(x)
         if len(before) < p:
             raise AuditorError(
                 f"noise that follows on from {p} records needs as many before a batch; got {counted(len(before), 'record')}"
             )
         found = {}
-        for step in self._steps:
+        for step in self.steps:
             noise = copies[step.copy - 1] - sum(
                 weight * (before if parent == ORIGINAL else copies[parent - 1])
                 for parent, weight in step.parents
             )
-            found[step.copy] = self._serial.continued(noise[-p:], ahead)
+            found[step.copy] = self.serial.continued(noise[-p:], ahead)
         return found
 
 

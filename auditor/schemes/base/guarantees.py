@@ -211,7 +211,7 @@ class Filled:
         """Filled cells by indicator of blanks, (n, N)."""
         if blanks is None:
             return None
-        cells = blanks.astype(np.float64)
+        cells = blanks.astype(float)
         return cls(cells.T @ cells, len(cells) - cells.sum(axis=0))
 
     def factor(self, records: int) -> Array:
@@ -394,7 +394,7 @@ class Guarantees:
         """Largest Mahalanobis length of a change under Gaussian noise."""
         if isinstance(self.law, DenseNoise):
             return largest_length(self._combined(copies), self.spans, self._factor)
-        index = np.asarray(copies, dtype=np.intp) - 1
+        index = np.asarray(copies, dtype=int) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
         left = 1.0 if self.law.serial is None else 1.0 / self.law.serial.precision
         return self._length.over(math.sqrt(max(0.0, left * float(v))))

@@ -17,13 +17,14 @@ Attributes are independent. On a lattice sums are exact; values beyond 2⁵⁰ u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, nearest, quoted
-from auditor.base.types import Array, Arrays, Levels
+from auditor.base.types import Array, Arrays, Levels, unprinted
 from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
@@ -67,37 +68,30 @@ class Process(NamedTuple):
         return np.copysign(1.0, gap) * self.bridge(rng, np.abs(gap), low, middle, high) + 0.0
 
 
+@unprinted
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    ``variances``: diagonal of ``K_0``; ``units``: lattice step.
+    ``variances``: diagonal of ``K_0``, in squared units; ``units``: lattice step.
     """
 
-    in_order = False
+    process: Process
+    steps: Sequence[Step]
+    variances: Array
+    levels: Levels
+    key: Key
+    units: Array | None = None
+    in_order: ClassVar[bool] = False
     """False: draws depend on a chunk's number of rows.
     """
 
-    def __init__(
-        self,
-        process: Process,
-        steps: Sequence[Step],
-        variances: Array,
-        levels: Levels,
-        key: Key,
-        units: Array | None = None,
-    ) -> None:
-        self._process, self._steps, self._levels, self._key = process, steps, levels, key
-        self._variances = variances if units is None else variances / units**2
-        self._grid, self._units = np.array(key.grid), units
-        self._fraction = as_fraction(np.ones(len(variances)) if units is None else units)
-
     def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         streams = {
-            step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1])
-            for step in self._steps
+            step.copy: noise_stream(self.key, index, step.copy, self.levels[step.copy - 1])
+            for step in self.steps
         }
         for start, stop in evenly(0, len(x), x.shape[1], CHUNK_VALUES):
-            for step in self._steps:
+            for step in self.steps:
                 parents = [
                     (x if parent == ORIGINAL else out[parent - 1])[start:stop]
                     for parent, _ in step.parents
@@ -108,41 +102,45 @@ class ProcessSampler:
         if not step.fresh:
             np.copyto(y, parents[0])
             return
-        levels = [0.0, *self._levels]
+        levels = [0.0, *self.levels]
         low, *high = (levels[parent] for parent, _ in step.parents)
         gap = self._gap(*parents) if high else None
         U = np.empty(y.shape)
-        for j, v in enumerate(self._variances.tolist()):
+        for j, v in enumerate(self.variances.tolist()):
             a, b = v * low, v * levels[step.copy]
             if gap is None:
-                U[:, j] = self._process.increment(rng, a, b, len(U))
+                U[:, j] = self.process.increment(rng, a, b, len(U))
             else:
-                U[:, j] = self._process.between(rng, gap[:, j], a, b, v * high[0])
+                U[:, j] = self.process.between(rng, gap[:, j], a, b, v * high[0])
         self._add(parents[0], U, y)
         if gap is not None:
             np.copyto(y, parents[1], where=gap == U)
 
+    @cached_property
+    def _fraction(self) -> tuple[Array, Array]:
+        return as_fraction(np.ones(1) if self.units is None else self.units)
+
     def _gap(self, low: Array, high: Array) -> Array:
-        if self._units is None:
+        if self.units is None:
             return high - low
-        if self._grid.size:
-            return np.rint(high / self._units) - np.rint(low / self._units)
-        return np.rint((high - low) / self._units)
+        if self.key.grid:
+            return np.rint(high / self.units) - np.rint(low / self.units)
+        return np.rint((high - low) / self.units)
 
     def _add(self, low: Array, U: Array, y: Array) -> None:
-        if self._units is None:
+        if self.units is None:
             np.add(low, U, out=y)
-            if self._grid.size:
-                snap(y, self._grid)
+            if self.key.grid:
+                snap(y, np.array(self.key.grid))
             return
         steps, power = self._fraction
-        k = np.rint(low / self._units)
+        k = np.rint(low / self.units)
         np.divide((k + U) * steps, power, out=y)
-        np.copyto(y, low, where=self._variances == 0)
+        np.copyto(y, low, where=self.variances == 0)
         # an imputed mean may be off the lattice; the added noise is whole
-        if not self._grid.size:
+        if not self.key.grid:
             rest = low - k * steps / power
-            off = (np.abs(rest) > SLACK * self._units) & (self._variances > 0)
+            off = (np.abs(rest) > SLACK * self.units) & (self.variances > 0)
             np.add(y, rest, out=y, where=off)
 
 
@@ -206,13 +204,11 @@ class ProcessScheme(AdditiveScheme):
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
+        variances = np.diag(self.shape(table))
+        if units is not None:
+            variances = variances / units**2
         return ProcessSampler(
-            process,
-            self.checked_plan(levels, key, existing),
-            np.diag(self.shape(table)),
-            levels,
-            key,
-            units,
+            process, self.checked_plan(levels, key, existing), variances, levels, key, units
         )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Flags
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 from auditor.results.files import located
@@ -83,7 +83,7 @@ class NoiseDensity:
     @property
     def excess_kurtosis(self) -> float:
         """Fourth cumulant over the squared variance."""
-        return excess_kurtosis(self.distribution, (self.std / self.unit) ** 2)
+        return excess_kurtosis(self.distribution, self._v)
 
     def pdf(self, t: Array) -> Array:
         """Density at t, or the probability of t on a lattice."""
@@ -91,17 +91,36 @@ class NoiseDensity:
 
     def log_pdf(self, t: Array) -> Array:
         """Logarithm of ``pdf``; −∞ only where noise is impossible."""
+        t, s = np.asarray(t, dtype=float), self.std
         with np.errstate(divide="ignore", over="ignore"):
-            return _LOG_DENSITY[self.distribution](
-                np.asarray(t, dtype=np.float64), self.std, self.unit
-            )
+            if self.distribution == "gaussian":
+                return -0.5 * (t / s) ** 2 - np.log(s * np.sqrt(2.0 * np.pi))
+            if self.distribution == "uniform":
+                return np.where(np.abs(t) <= self.reach, -np.log(2.0 * self.reach), -np.inf)
+            if self.distribution == "laplace":
+                b = s / np.sqrt(2.0)
+                return -np.abs(t) / b - np.log(2.0 * b)
+            k, on = self._multiples(t)
+            if self.distribution == "skellam":
+                return np.where(on, log_skellam(k, self._v), -np.inf)
+            rate = geometric_rate(self._v)
+            return np.where(on, np.log(np.tanh(rate / 2.0)) - rate * np.abs(k), -np.inf)
+
+    @property
+    def _v(self) -> float:
+        return (self.std / self.unit) ** 2
+
+    def _multiples(self, t: Array) -> tuple[Array, Flags]:
+        """Nearest lattice points, in units, and whether t lies on them."""
+        k = np.rint(t / self.unit)
+        return k, np.abs(t / self.unit - k) < 1e-6 * np.maximum(1.0, np.abs(k))
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
         """``log_pdf(y − x)``, broadcast; exact on a lattice."""
         if self.distribution == "skellam":
             k_y, k_x = y / self.unit, x / self.unit
             if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
-                return log_skellam(k_y - k_x, (self.std / self.unit) ** 2)
+                return log_skellam(k_y - k_x, self._v)
         return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
@@ -133,7 +152,25 @@ class NoiseDensity:
         return found
 
     def _tail(self, t: Array) -> Array:
-        return _TAIL[self.distribution](np.abs(t), self.std, self.unit)
+        """``P(Z > |t|)``, plus half of a lattice point's probability.
+
+        Geometric: ``q^{k+1}/(1 + q)``. Skellam: by non-central χ² (Johnson 1959).
+        """
+        t = np.abs(t)
+        if self.distribution == "gaussian":
+            return scipy.special.ndtr(t / -self.std)
+        if self.distribution == "laplace":
+            return 0.5 * np.exp(-t / (self.std / np.sqrt(2.0)))
+        (k, on), v = self._multiples(t), self._v
+        at = np.where(on, k, np.floor(t / self.unit))
+        if self.distribution == "geometric":
+            rate = geometric_rate(v)
+            beyond = np.exp(-rate * (at + 1.0)) / (1.0 + np.exp(-rate))
+        elif v > EXACT_TAIL:
+            return _saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * np.exp(log_skellam(at, v)))
+        else:
+            beyond = _each_once(lambda k: scipy.special.chndtr(v, 2.0 * (k + 1.0), v), at)
+        return beyond + 0.5 * self.pdf(t)
 
 
 def excess_kurtosis(distribution: Distribution, v: float) -> float:
@@ -147,31 +184,10 @@ def excess_kurtosis(distribution: Distribution, v: float) -> float:
     }[distribution]
 
 
-def _log_gaussian(t: Array, s: float, unit: float) -> Array:
-    z = t / s
-    return -0.5 * z * z - np.log(s * np.sqrt(2.0 * np.pi))
-
-
-def _log_laplace(t: Array, s: float, unit: float) -> Array:
-    b = s / np.sqrt(2.0)
-    return -np.abs(t) / b - np.log(2.0 * b)
-
-
-def _log_geometric(t: Array, s: float, unit: float) -> Array:
-    k, on = _multiples(t, unit)
-    rate = geometric_rate((s / unit) ** 2)
-    return np.where(on, np.log(np.tanh(rate / 2.0)) - rate * np.abs(k), -np.inf)
-
-
 FAR = 1e4
 """Size of (k, v) from which ``I_k(v)`` is its uniform expansion, relative error 0.1/(k² + v²)^1.5;
 scipy's fails there.
 """
-
-
-def _log_skellam(t: Array, s: float, unit: float) -> Array:
-    k, on = _multiples(t, unit)
-    return np.where(on, log_skellam(k, (s / unit) ** 2), -np.inf)
 
 
 MOST_TABLED = 2**21
@@ -193,7 +209,7 @@ def log_skellam(k: Array, v: float) -> Array:
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
-        return np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp))
+        return np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(int))
     return _log_bessel(k, v)
 
 
@@ -214,36 +230,7 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
     most = float(k.max(initial=0.0)) + 1.0
-    return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
-
-
-def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
-    scaled = t / unit
-    k = np.rint(scaled)
-    scaled -= k
-    return k, np.asarray(np.abs(scaled) < 1e-6 * np.maximum(1.0, np.abs(k)))
-
-
-def _geometric_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k) = q^{k+1}/(1 + q)``, plus ``P(K = k)/2`` on the lattice."""
-    k, on = _multiples(t, unit)
-    rate = geometric_rate((s / unit) ** 2)
-    beyond = np.exp(-rate * (np.where(on, k, np.floor(t / unit)) + 1.0)) / (1.0 + np.exp(-rate))
-    return beyond + 0.5 * np.exp(_log_geometric(t, s, unit))
-
-
-def _skellam_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k)`` by non-central χ² (Johnson 1959)."""
-    k, on = _multiples(t, unit)
-    v = (s / unit) ** 2
-    at = np.where(on, k, np.floor(t / unit))
-    if v > EXACT_TAIL:
-        return _saddle_point_tail(at, v) - np.where(
-            on, 0.0, 0.5 * np.exp(_log_skellam(at * unit, s, unit))
-        )
-    return _each_once(lambda k: scipy.special.chndtr(v, 2.0 * (k + 1.0), v), at) + 0.5 * np.exp(
-        _log_skellam(t, s, unit)
-    )
+    return function(np.arange(most))[k.astype(int)] if k.size > most else function(k)
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -265,23 +252,6 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
 def _signed_root(k: Array, v: float) -> Array:
     """``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
     return np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
-
-
-_LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": _log_gaussian,
-    "uniform": lambda t, s, unit: np.where(
-        np.abs(t) <= SQRT3 * s, -np.log(2.0 * SQRT3 * s), -np.inf
-    ),
-    "laplace": _log_laplace,
-    "geometric": _log_geometric,
-    "skellam": _log_skellam,
-}
-_TAIL: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": lambda t, s, unit: scipy.special.ndtr(t / -s),
-    "laplace": lambda t, s, unit: 0.5 * np.exp(-t / (s / np.sqrt(2.0))),
-    "geometric": _geometric_tail,
-    "skellam": _skellam_tail,
-}
 
 
 # -- Shapes of additive noise: ``K_0``, a row's covariance at level 1 ------------------------------
@@ -356,7 +326,7 @@ NoiseShape = (
 def check_covariance(rows: Any) -> Array:
     """Return an exactly symmetric covariance matrix, or raise ValueError."""
     try:
-        K = np.asarray(rows, dtype=np.float64)
+        K = np.asarray(rows, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(
             "must be a square matrix of numbers, every row as long as the first"
@@ -433,7 +403,7 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
         raise AuditorError(
             f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}"
         )
-    return np.diag(np.asarray(shape.variances, dtype=np.float64))
+    return np.diag(np.asarray(shape.variances, dtype=float))
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:

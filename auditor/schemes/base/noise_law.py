@@ -93,7 +93,7 @@ class KroneckerNoise:
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Law of some copies, by copy numbers from 1."""
-        index = neighbours(np.asarray(copies, dtype=np.intp) - 1)
+        index = neighbours(np.asarray(copies, dtype=int) - 1)
         return replace(self, level_covariance=self.level_covariance[square(index)])
 
     def applied(self, W: Array) -> Array:
@@ -244,8 +244,8 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
     if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):
         return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
-    by_attribute = by_copy.swapaxes(1, 2).reshape(-1, M)
-    return (by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape)
+    by_attribute = by_copy.mT.reshape(-1, M)
+    return (by_attribute @ A).reshape(-1, N, M).mT.reshape(W.shape)
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
@@ -360,7 +360,7 @@ class IncrementDensity(NamedTuple):
 
     def distribution(self, t: Array) -> tuple[Array, Array]:
         """Distribution function, with half of t, and ``P(t)``."""
-        at = np.asarray(t, dtype=np.float64)
+        at = np.asarray(t, dtype=float)
         point = (
             (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
@@ -46,15 +46,10 @@ class TableMoments:
     covariance: Array
     rows: int
     spans: Array | None = None
-    steps: Callable[[], Recorded] | None = None
-    """Finds the columns' recording steps, for noise on a lattice.
-    """
-    lags: Callable[[], tuple[Array, int]] | None = None
-    """Finds autocorrelations, for serial noise."""
+    table: Table | None = None
+    """For recording steps, autocorrelations and the population's covariance."""
     first: TableMoments | None = None
     of_first_batch: bool = False
-    population: Callable[[], Array | None] | None = None
-    """Finds the population covariance, if the source states one."""
 
     @property
     def scale(self) -> TableMoments:
@@ -67,8 +62,8 @@ class TableMoments:
     @cached_property
     def recorded(self) -> Recorded:
         """Recording steps of the columns, if known."""
-        if self.steps is not None:
-            return self.steps()
+        if self.table is not None:
+            return recorded(self.table)
         none = np.full(len(self.mean), np.nan)
         return Recorded(
             tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean)
@@ -77,12 +72,15 @@ class TableMoments:
     @cached_property
     def autocorrelations(self) -> tuple[Array, int]:
         """Autocorrelations of the records (``data_autocorrelations``), or 0."""
-        return (np.ones(1), 0) if self.lags is None else self.lags()
+        if self.table is None:
+            return np.ones(1), 0
+        return data_autocorrelations(self.table, self.mean, self.covariance)
 
     @cached_property
     def population_covariance(self) -> Array:
         """Covariance of the population, (N, N); ``AuditorError`` if unstated."""
-        K = None if self.population is None else self.population()
+        stated = None if self.table is None else self.table.population
+        K = None if stated is None else stated()
         if K is None:
             raise AuditorError(
                 "noise: `of: population` needs a source that states the law of its records, as `gaussian` does"
@@ -311,9 +309,9 @@ class Scheme(Plugin):
         """Rows of a copy from its released columns."""
         return columns
 
-    @abstractmethod
     def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         """Exact noise law of copies at these levels, or None."""
+        return None
 
     def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         """Core-seconds per release besides a draw per value."""
@@ -391,16 +389,8 @@ def table_moments(table: Table) -> TableMoments:
         if table.first_batch is None
         else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
     )
-    lags = partial(data_autocorrelations, table, mean, covariance)
     return TableMoments(
-        mean,
-        covariance,
-        table.rows,
-        spans(table.attributes, table.bounds),
-        partial(recorded, table),
-        lags,
-        first,
-        population=table.population,
+        mean, covariance, table.rows, spans(table.attributes, table.bounds), table, first
     )
 
 

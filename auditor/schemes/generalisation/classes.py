@@ -102,7 +102,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
     """Whether a copy makes another useless by nested classes and ranges."""
     mine, theirs = one["class"], other["class"]
-    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
+    of_class = np.empty(mine.max(initial=0) + 2, dtype=int)
     of_class[mine] = theirs
     shown = theirs >= 0
     return bool(
@@ -323,7 +323,7 @@ class Rules:
         """Whether a class of sensitive ``codes`` satisfies the rules."""
         if codes.size < self.k:
             return False
-        counts = np.bincount(codes, minlength=P.size)[None].astype(np.float64)
+        counts = np.bincount(codes, minlength=P.size)[None].astype(float)
         P_E, (c, ell) = counts / codes.size, self.recursive
         return bool(
             (P_E > 0).sum() >= self.distinct
@@ -371,12 +371,7 @@ def mondrian(
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
     return _divided(
-        Q,
-        Q,
-        np.ones(len(Q), dtype=np.intp),
-        rules.k,
-        lambda rows: rules.hold(codes[rows], P),
-        parts,
+        Q, Q, np.ones(len(Q), dtype=int), rules.k, lambda rows: rules.hold(codes[rows], P), parts
     )
 
 
@@ -475,7 +470,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
     """Classes as a partition, from members' ranges, shapes (m, q)."""
-    numbers = np.empty(len(low), dtype=np.intp)
+    numbers = np.empty(len(low), dtype=int)
     lowest = np.empty_like(low)
     highest = np.empty_like(high)
     for number, members in enumerate(classes):
@@ -511,7 +506,7 @@ def full_domain(
         numbers = np.unique(low, axis=0, return_inverse=True)[1].ravel()
         bad = np.concatenate(
             [
-                np.empty(0, dtype=np.intp),
+                np.empty(0, dtype=int),
                 *(rows for rows in _members(numbers) if not rules.hold(codes[rows], P)),
             ]
         )

@@ -51,7 +51,7 @@ def mdav(Z: Array, k: int) -> Indices:
     Alternately around the record furthest from the remaining mean, and the one furthest from it.
     The last group has up to 2k − 1 records.
     """
-    g, left, made = np.zeros(len(Z), dtype=np.intp), np.arange(len(Z)), 0
+    g, left, made = np.zeros(len(Z), dtype=int), np.arange(len(Z)), 0
 
     def group(centre: Array) -> None:
         nonlocal left, made
@@ -76,7 +76,7 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
     order = rng.permutation(len(Z))
     # random memory order is 1.5 times as slow
     Z, left = Z[order], np.arange(len(Z))
-    g, centres = np.zeros(len(Z), dtype=np.intp), list[Array]()
+    g, centres = np.zeros(len(Z), dtype=int), list[Array]()
     while len(left) >= k:
         near = least(_squares(Z[left], Z[left[0]]), k)
         g[left[near]] = len(centres)
@@ -95,7 +95,7 @@ def runs(x: Array, k: int) -> Indices:
     >>> runs(np.array([30.0, 10.0, 20.0, 50.0, 40.0]), 2).tolist()
     [1, 0, 0, 1, 1]
     """
-    g = np.empty(len(x), dtype=np.intp)
+    g = np.empty(len(x), dtype=int)
     g[np.argsort(x, kind="stable")] = np.minimum(np.arange(len(x)) // k, len(x) // k - 1)
     return g
 

@@ -48,9 +48,6 @@ class MaskedScheme(Scheme):
         """Fewest records needed at these levels."""
         return 1
 
-    def law(self, levels: Levels, table: TableMoments) -> None:
-        """None: the perturbation depends on the values."""
-
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
@@ -382,7 +379,7 @@ class MultiplicativeNoise(Scheme):
         )
 
     def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
-        w = np.asarray(levels, dtype=np.float64)
+        w = np.asarray(levels, dtype=float)
         w = np.expm1(w) if self.parameters.logs else w
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(w), np.diag(squares), distribution="unstated")

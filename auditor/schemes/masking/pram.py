@@ -116,7 +116,7 @@ class Pram(UniformScheme):
             if len(held[attribute.name]) != attribute.size:
                 has = f"{counted(attribute.size, 'value')}; its matrix has {counted(len(held[attribute.name]), 'row')}"
                 raise AuditorError(f"matrix: column {quoted(attribute.name)} has {has}")
-        return [np.array(held[name], dtype=np.float64) for name in names]
+        return [np.array(held[name], dtype=float) for name in names]
 
     def transition(self, level: float, size: int) -> Array:
         """``T(p)``, shape (s, s).

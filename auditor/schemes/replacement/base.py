@@ -50,7 +50,6 @@ from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
-from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.law import UniformLaw, step
 
@@ -341,9 +340,6 @@ class UniformScheme(Scheme):
             for k, part in enumerate(code_blocks(original))
         ]
         return BlockedCopies(blocks, key)
-
-    def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
-        return None
 
     def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")

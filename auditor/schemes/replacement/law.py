@@ -328,7 +328,7 @@ class EstimatedLaw(MatrixLaw):
     redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
 
     def of(self, copies: Sequence[int]) -> Self:
-        held = np.asarray(copies, dtype=np.intp) - 1
+        held = np.asarray(copies, dtype=int) - 1
         return replace(super().of(copies), redundant=self.redundant[np.ix_(held, held)])
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
@@ -370,7 +370,7 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
             lambda T, other: np.asarray(np.kron(T, other)), [T for T, _ in parts]
         ), math.fsum(log for _, log in parts)
     U = transition_matrix(estimated_retention(x, y, size), size)
-    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
+    counts = np.bincount(x.astype(int) * size + y, minlength=size**2).reshape(size, size)
     log, w = max((evidence(counts, w * U), w) for w in RECORDS_BY_LAW)
     return (counts + w * U) / (counts.sum(axis=1, keepdims=True) + w), log
 
