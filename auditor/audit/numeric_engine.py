@@ -8,13 +8,12 @@ from functools import cache, partial
 
 from auditor.adversary.view import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
-from auditor.audit.attempts.linear import number_counts
+from auditor.audit.attempts.linear import number_guesses
 from auditor.audit.base.release import release_of
 from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
 from auditor.audit.base.session import (
     INSIDER,
-    PER_DEVIATION,
-    JointCounts,
+    Guesses,
     Outcome,
     Session,
     cells_of,
@@ -85,14 +84,12 @@ class NumericSession(Session):
             )
         return attack_outcome(opened, attack, use.id, knowledge, self.context, self._baseline())
 
-    def joint_counts(
+    def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
-    ) -> tuple[JointCounts, float]:
-        """Attribute's counts, and a cell's width in standard deviations."""
+    ) -> Guesses:
+        """Cells of an attribute's originals, copies and estimates."""
         column = self.context.attributes.index(attribute)
-        attack = made_attack(use)
-        counts = number_counts(self.opened, attack, knowledge, coalition, column)
-        return counts, 1.0 / PER_DEVIATION
+        return number_guesses(self.opened, made_attack(use), knowledge, coalition, column)
 
     def later_records(self) -> list[Measurement]:
         """Figures of copies without a stated law."""

@@ -218,7 +218,7 @@ def test_errors_and_gains_from_redraws_by_hand():
     """In each of two redraws another copy is the best."""
     first = np.array([[4.0], [2.0], [1.0]]).repeat(2, axis=1)
     again = np.array([[4.0, 3.0, 3.0], [3.0, 4.0, 1.5]])[:, :, None].repeat(2, axis=2)
-    found = from_redraws([(1,), (2,), (1, 2)], first, again, np.ones(2), np.array([0, 1, 0]))
+    found = from_redraws([(1,), (2,), (1, 2)], first, again, np.ones(2), np.array([[0], [1], [0]]))
     assert found.gain.value[2, 0] == 0.5  # against copy 2
     assert found.gain.std_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
