@@ -24,7 +24,7 @@ from auditor.results.records import ErrorBar, Measurement
 
 
 def release_records(opened: Opened, context: CellContext) -> Iterator[Measurement]:
-    """Yield the figures of the release that the scenario asks for."""
+    """Yield the requested figures of the release."""
     scenario, release, asked = opened.scenario, opened.release, opened.scenario.measure
     if asked("seconds"):
         yield context.record("seconds", context.everybody, release.seconds)

@@ -109,7 +109,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
 
 
 def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
-    """Figures of the noise of copies from files, and of the columns shown beside it."""
+    """Figures of the noise of copies from files, and of shown columns."""
     table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
     originals = {}
     for column in shown:

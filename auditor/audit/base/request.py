@@ -329,7 +329,7 @@ class ReleaseRequest:
         Whether evidence on gains by pooling is needed.
     share : callable, optional
         Carries steps out, perhaps in other processes, and yields results in order. Raises
-        AuditorError if a step fails. Without it there are no steps.
+        AuditorError if a step fails. None: no steps.
     tell : callable, optional
         Receives the audit so far after every attack.
     brief : bool

@@ -54,7 +54,7 @@ def most_exposed(
                 unknown[cell] = min(unknown.get(cell, np.inf), one.value**power)
 
     def rank(cell: Cell) -> tuple[bool, bool, float, int, Coalition]:
-        least = round(max(EXACT, unknown[cell]), 9)  # rounding decides nothing
+        least = round(max(EXACT, unknown[cell]), 9)  # not by rounding
         return bool(tries[cell[:2]]), cell[3] == "*", least, len(cell[2]), cell[2]
 
     return min(unknown, key=rank, default=None)
@@ -147,7 +147,7 @@ def made_attack(use: AttackUse) -> Attack:
 
 
 def promise(attack: Attack) -> tuple[bool, bool, float]:
-    """Rank by strength per second: the best linear attack comes first."""
+    """Rank by strength per second, the best linear attack first."""
     cost = attack.cost
     linear = isinstance(attack, LinearAttack)
     return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row

@@ -98,7 +98,7 @@ def redrawn_bars(
         rows = known.rows if isinstance(known, Estimated) else known.count
     fits = {} if rows else {one: attacker.fit(view, one) for one in sums}
     fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
-    # equal fits make an equal panel in every redraw
+    # with equal fits every redraw has an equal panel
     draws = 1 if fits and not serial else ROW_REDRAWS if serial else REDRAWS
     for _ in range(draws):
         if rows:

@@ -15,7 +15,7 @@
 ``E‖f − q‖² = ‖b‖² + tr C``. Its variance is ``4 bᵀ C b + 2 tr C²``.
 
 Two fresh copies agree by chance given the original; copies of one multilevel release agree with
-probability ``T(p̂_j/p̂_i)``. Distances from these laws prove nothing, as retentions are estimated.
+probability ``T(p̂_j/p̂_i)``. As retentions are estimated, distances from these laws are no proof.
 """
 
 from __future__ import annotations

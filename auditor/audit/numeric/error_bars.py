@@ -32,11 +32,11 @@ EXACT = 1e-12
 MOST_UNSTEADY = 1 / 3
 """Largest coefficient of variation of a best copy's error for which one release yields a gain.
 
-A ratio whose denominator comes near 0 has Cauchy-like tails and no mean.
+A ratio with a denominator near 0 has Cauchy-like tails and no mean.
 
 For copies without noise, as by a matrix, all copies carry equal information. A gain is 0 except in
 rare draws that confuse components. These draws move all attributes, so one attribute decides for
-all: a few redraws could miss them."""
+all: a few redraws could miss the rare draws."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -274,7 +274,7 @@ def from_redraws(
         return np.take_along_axis(errors, single, axis=-2)
 
     def steady(denominators: Array, gains: Array) -> Array:
-        """Spread of gains; NaN if the denominators come too near 0."""
+        """Spread of gains; NaN if a denominator may be near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)

@@ -1,6 +1,6 @@
 """Sums over records of errors, for shares, quantiles and intervals.
 
-Quantiles come from counts on a fixed grid, with at least ten records on either side.
+Quantiles are of counts on a fixed grid, with at least ten records on either side.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
 
 
 KEEP_BYTES = 2**29
-"""Copies up to this size stay in memory; larger ones are drawn again, block by block."""
+"""Copies up to this size stay in memory; larger copies are drawn again, block by block."""
 CHUNK_VALUES = 2**15
 """Errors held at once: 256 KB, for a core's own cache."""
 REDRAWS = 39

@@ -53,7 +53,7 @@ def rebuilt(
     Raises
     ------
     NotApplicable
-        The pairing makes no sense; the message is the reason.
+        The attack does not apply; the message is the reason.
     PluginError
         The attack returned no estimate.
     """

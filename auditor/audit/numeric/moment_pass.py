@@ -140,7 +140,7 @@ class RowSelection:
         return draw.rows if draw is not None and draw.clear else np.empty(0, dtype=np.intp)
 
     def seen(self, knowledge: Knowledge, blocks: Blocks) -> Blocks:
-        """Blocks of the rows whose copies an adversary has."""
+        """Blocks of the rows that an adversary sees."""
         return self.judged(knowledge, blocks)[0] if isinstance(knowledge, KnownSample) else blocks
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
@@ -173,7 +173,7 @@ def with_row_theory(
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
     seen, judged : callables
-        Yield blocks of rows whose copies the attacks were fitted to, and of judged rows.
+        Yield blocks of the rows that attacks were fitted to, and of judged rows.
     """
     out = expected.copy()
     for place, each in enumerate(fitted):
@@ -197,7 +197,7 @@ class NumberBlock:
     parts: Sequence[Array]
     """Copies in the coordinates of the moments; none if they have other columns."""
     seconds: float = 0.0
-    """Time to make the copies."""
+    """Seconds spent on drawing."""
 
     @classmethod
     def of(
@@ -265,7 +265,7 @@ class Stripe:
     finite : bool
         Whether copies without moments are finite.
     seconds : float
-        Time to make the copies.
+        Seconds spent on drawing.
     """
 
     groups: dict[int, Moments] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Row-level reconstruction, block by block.
 
-An estimate depends on no row further away than the attack requests, so block edges change nothing.
+An estimate depends on the neighbours that the attack requests, so block edges have no effect.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def errors_by_rows(
 ) -> tuple[Array, Array]:
     """Run linear maps over the rows, if moments do not resolve the errors.
 
-    Large terms cancel before they are squared; moments square them first.
+    Large terms cancel before squares, unlike in moments.
 
     Returns
     -------

@@ -14,7 +14,7 @@ The audit gathers moments of ``u`` about the table's mean; an adversary gets ``T
 
 Without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``. If
 its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
-there is no noise law. An estimated law proves nothing.
+no law is assumed. An estimated law is no proof.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ CHANCE = 6.0
 DEPENDENT, SURE = 0.02, 5.0
 """Least relevant correlation of noise with data, and its least number of standard errors."""
 MOST_NUMBERS = 2_000
-"""Most copies times attributes: covariances take 32 megabytes each."""
+"""Most copies times attributes: a covariance needs 32 megabytes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +174,7 @@ class ReleasedCopies:
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable
-        Yields (block number, original rows, all copies' rows), anew at every call.
+        Yields (block number, original rows, all copies' rows) at every call.
     joint : bool
         Whether copies have the table's columns. Otherwise only attacks on rows apply.
     public : mapping
@@ -196,7 +196,7 @@ class ReleasedCopies:
     transformed: Transformed | None = None
 
     def __post_init__(self) -> None:
-        """Number the copies, and make the public parameters read-only."""
+        """Number the copies; protect the public parameters."""
         object.__setattr__(self, "numbers", self.numbers or tuple(range(1, len(self.levels) + 1)))
         object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
 
@@ -238,7 +238,7 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        In order; by default one pass gathers them.
+        In order; gathered in one pass by default.
     late : bool
         Whether to gather moments of the copies alone, when first used: a third of the time of one
         linear attack. Without effect if adversaries know rows.
@@ -359,7 +359,7 @@ class Gathered:
         return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
-        """Moments of the rows whose copies an adversary has, by row group."""
+        """Moments of the rows that an adversary sees, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
