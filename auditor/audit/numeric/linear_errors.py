@@ -244,15 +244,9 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
     for here in maps.pieces():
         R, c = maps.residual(here), maps.offsets[here]
         rows = R.reshape(-1, R.shape[2])
-        step = max(1, PIECE_WEIGHTS // max(R.size, R.shape[2] ** 2))
-        for some in (slice(first, first + step) for first in range(0, len(groups), step)):
-            n = np.array([float(group.count) for group in groups[some]])
-            t = np.array([group.total for group in groups[some]])
-            P = np.array([group.products for group in groups[some]])
-            RP = (rows @ P).reshape(len(P), *R.shape)
-            Rt = (rows @ t.T).T.reshape(RP.shape[:3])
-            squares = np.einsum("gbnd,bnd->gbn", RP, R)
-            raw[some, here] = squares - 2.0 * c * Rt + n[:, None, None] * c**2
+        for group, found in zip(groups, raw[:, here], strict=True):
+            squares = np.einsum("bnd,bnd->bn", (rows @ group.products).reshape(R.shape), R)
+            found[:] = squares - 2.0 * c * (R @ group.total) + group.count * c**2
     return np.maximum(raw, 0.0, out=raw)
 
 
