@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from auditor.adversary.attack import check_real
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.release import release_of
 from auditor.audit.base.request import CellContext, ReleaseRequest
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.empirical_guarantee import release_guarantees
@@ -18,7 +17,6 @@ from auditor.audit.measures.entropy import entropy_records, floor_records
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.released_as_is import blank_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
-from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric.views import EstimatedNoise
 from auditor.results.records import ErrorBar, Measurement
 
@@ -74,12 +72,6 @@ def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) 
     """Common part of the records of a release."""
     variances = np.diag(request.moments.covariance)
     return request.context(levels, copies, request.table.attributes, variances)
-
-
-def opened_of(request: ReleaseRequest, stripes: Iterable[Stripe] | None) -> Opened:
-    """Release with its moments, which may be gathered elsewhere."""
-    asked = request.coalitions, request.pooling
-    return Opened.of(request.scenario, release_of(request), *asked, stripes)
 
 
 def counts_errors(request: ReleaseRequest) -> bool:

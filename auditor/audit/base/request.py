@@ -213,18 +213,18 @@ class Cells:
         """
         context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
 
-        def stacked(of: Callable[[Figure, float, float], Array]) -> Array:
-            return np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
-
-        value = stacked(lambda one, low, high: one.value)
-        coalition, attribute, metric = found = np.nonzero(~np.isnan(value))
-        numbers = {
-            "value": value,
-            "std_error": stacked(lambda one, low, high: one.std_error),
-            "ci_low": stacked(lambda one, low, high: np.maximum(one.value - one.below, low)),
-            "ci_high": stacked(lambda one, low, high: np.minimum(one.value + one.above, high)),
-            "theory": stacked(lambda one, low, high: one.theory),
+        columns: dict[str, Callable[[Figure, float, float], Array]] = {
+            "value": lambda one, low, high: one.value,
+            "std_error": lambda one, low, high: one.std_error,
+            "ci_low": lambda one, low, high: np.maximum(one.value - one.below, low),
+            "ci_high": lambda one, low, high: np.minimum(one.value + one.above, high),
+            "theory": lambda one, low, high: one.theory,
         }
+        numbers = {
+            field: np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
+            for field, of in columns.items()
+        }
+        coalition, attribute, metric = found = np.nonzero(~np.isnan(numbers["value"]))
         numbers = {field: column[found] for field, column in numbers.items()}
         held = [self.coalitions[place] for place in self.wanted]
         shared = {

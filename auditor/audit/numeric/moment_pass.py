@@ -32,7 +32,7 @@ from auditor.adversary.view import Estimated, Knowledge, KnownRecords, KnownSamp
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
-from auditor.numerics.blocks import Job, moment_groups, readable, row_groups, walk
+from auditor.numerics.blocks import Job, added_up, moment_groups, readable, row_groups, walk
 from auditor.numerics.moments import Moments, Stack
 from auditor.numerics.random_streams import stream
 
@@ -332,11 +332,11 @@ class MomentJob(Job[Stripe]):
     def _groups(self) -> list[list[tuple[int, int, int]]]:
         return moment_groups(self.rows, self.width, (self.copies + 1) * self.width)
 
-    def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
-        """Yield the sums of each stripe, from all blocks in order."""
-        source = iter(blocks)
-        yield from walk(self, lambda *_: next(source), self.rows, self.width)
-        next(source, None)  # the release may keep its copies
+    def over(self, blocks: Iterator[NumberBlock]) -> Stripe:
+        """Sums over all blocks, in order."""
+        found = added_up(self, walk(self, lambda *_: next(blocks), self.rows, self.width))
+        next(blocks, None)  # the release may keep its copies
+        return found
 
 
 def _finite(copy: NDArray[Any]) -> bool:

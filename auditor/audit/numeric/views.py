@@ -19,7 +19,7 @@ no law is assumed. An estimated law is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -237,8 +237,8 @@ class Gathered:
     ----------
     rows : RowSelection
         Of the same table.
-    stripes : iterable of Stripe, optional
-        In order; gathered in one pass by default.
+    whole : Stripe, optional
+        Sums over all rows; gathered in one pass by default.
     late : bool
         Whether to gather moments of the copies alone, when first used: a third of the time of one
         linear attack. Without effect if adversaries know rows.
@@ -259,15 +259,18 @@ class Gathered:
         self,
         copies: ReleasedCopies,
         rows: RowSelection,
-        stripes: Iterable[Stripe] | None = None,
+        whole: Stripe | None = None,
         late: bool = False,
     ) -> None:
-        self.copies, self.rows, whole = copies, rows, Stripe()
-        self._late = late and not rows.draws
-        if stripes is None:
-            stripes = () if self._late else gathered_stripes(copies, rows)
-        for part in stripes:
-            whole.add(part)
+        self.copies, self.rows, self._late = copies, rows, late and not rows.draws
+        if whole is None and self._late:
+            whole = Stripe()
+        if whole is None:
+            table = copies.table
+            undo = None if copies.transformed is None else copies.transformed.undo
+            shape = table.rows, table.width, len(copies.numbers)
+            job = MomentJob(*shape, copies.moments.mean, rows.draws)
+            whole = job.over(NumberBlock.of(each, copies.joint, undo) for each in copies.blocks())
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
@@ -383,11 +386,3 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
         return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
     mean = copies.moments.mean
     return Moments.merge(of_rows(held, mean) for _, _, held in copies.blocks())
-
-
-def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
-    """Sums by stripe, from one pass over the copies."""
-    table, moments = copies.table, copies.moments
-    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, rows.draws)
-    undo = None if copies.transformed is None else copies.transformed.undo
-    return job.stripes(NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
