@@ -206,30 +206,27 @@ def from_groups(
     sums = with_total(sums)
     best = Members.of(coalitions).best(distortion)
     degrees = np.full_like(distortion, max(1, len(counts) - 1))
-    left_out = None
-    if bar == "jackknife" and len(counts) > 1:
-        left_out = (sums.sum(axis=0) - sums) / (rows.sum() - rows)
+    known = 1.0 if bar == "jackknife" and len(counts) > 1 else np.nan
 
-    def deviation(figures: Array | None) -> Array:
-        return np.full_like(distortion, np.nan) if figures is None else jackknife_error(figures)
+    def left_out(sums: Array) -> Array:
+        return (sums.sum(axis=0) - sums) / np.maximum(rows.sum() - rows, 1.0)
+
+    def deviation(figures: Array) -> Array:
+        return known * jackknife_error(figures)
 
     def against(single: Indices) -> Paired:
         def gains(errors: Array) -> Array:
             alone = np.take_along_axis(errors, np.broadcast_to(single, errors.shape), axis=-2)
             return collusion_gain(errors, alone, scale)
 
-        return Paired(
-            gains(distortion), deviation(None if left_out is None else gains(left_out)), degrees
-        )
+        return Paired(gains(distortion), deviation(gains(left_out(sums))), degrees)
 
     own, t = against(best), scipy.special.stdtrit(degrees, 0.975)
-    figure = Figure.symmetric(distortion, deviation(left_out), t)
-    if left_out is not None:
-        bounded = np.minimum(sums, scale * rows)
-        mean = bounded.sum(axis=0) / rows.sum()
-        reach = t * deviation((bounded.sum(axis=0) - bounded) / (rows.sum() - rows))
-        below = np.maximum(distortion - mean + reach, 0.0)  # the mean is not rounded off
-        figure = replace(figure, below=np.minimum(figure.below, below))
+    figure = Figure.symmetric(distortion, deviation(left_out(sums)), t)
+    bounded = np.minimum(sums, scale * rows)
+    # the mean is not rounded off
+    apart = distortion - bounded.sum(axis=0) / rows.sum() + t * deviation(left_out(bounded))
+    figure = replace(figure, below=np.minimum(figure.below, np.maximum(apart, 0.0)))
     return Errors(
         figure,
         Figure.symmetric(own.gain, own.std_error, t),

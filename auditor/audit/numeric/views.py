@@ -20,7 +20,7 @@ no law is assumed. An estimated law is no proof.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -180,7 +180,7 @@ class ReleasedCopies:
     public : mapping
         Public parameters of the scheme.
     numbers : tuple of int
-        Numbers of the copies; by default one for each level.
+        Numbers of the copies.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
     """
@@ -190,15 +190,10 @@ class ReleasedCopies:
     levels: tuple[float, ...]
     law: NoiseLaw | None
     blocks: Blocks
-    joint: bool = True
-    public: Mapping[str, Any] = field(default_factory=dict)
-    numbers: tuple[int, ...] = ()
+    joint: bool
+    public: Mapping[str, Any]
+    numbers: tuple[int, ...]
     transformed: Transformed | None = None
-
-    def __post_init__(self) -> None:
-        """Number the copies; protect the public parameters."""
-        object.__setattr__(self, "numbers", self.numbers or tuple(range(1, len(self.levels) + 1)))
-        object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
@@ -299,7 +294,7 @@ class Gathered:
                 if self._late
                 else self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
-                scheme=copies.public,
+                scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
             )
