@@ -26,7 +26,7 @@ from auditor.audit.base.session import (
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric_evidence import add_evidence, learnt_gains
-from auditor.audit.numeric_release import baseline_of, context_of, counts_errors, release_records
+from auditor.audit.numeric_release import baseline_of, counts_errors, release_records
 from auditor.audit.without_law import without_law_records
 from auditor.base.types import Coalition
 from auditor.results.records import Measurement, ReleaseEvidence
@@ -37,11 +37,10 @@ class NumericSession(Session):
     """One release of numbers, or of classes of records, under audit."""
 
     divides_held_tables = True
-    context_of = staticmethod(context_of)
 
     def __init__(self, request: ReleaseRequest, whole: Stripe | None = None) -> None:
         self.scenario, self.coalitions = request.scenario, request.coalitions
-        self.context = context_of(request, request.levels, request.copies)
+        self.context = request.context(request.levels, request.copies)
         asked = self.coalitions, request.pooling
         self.opened = Opened.of(self.scenario, release_of(request), *asked, whole)
         self._baseline = cache(partial(baseline_of, self.opened))

@@ -68,12 +68,6 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
     return records + [context.record(name, context.everybody, v) for name, v in figures.items()]
 
 
-def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Common part of the records of a release."""
-    variances = np.diag(request.moments.covariance)
-    return request.context(levels, copies, request.table.attributes, variances)
-
-
 def counts_errors(request: ReleaseRequest) -> bool:
     """Whether a figure needs the errors of all records, of linear attacks too."""
     scenario, table = request.scenario, request.table

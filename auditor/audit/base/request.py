@@ -36,6 +36,7 @@ from auditor.results.records import (
 )
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.replacement.base import categories_of
 
 # -- Flat records of results, from figures and arrays of errors ------------------------------------
 
@@ -364,12 +365,14 @@ class ReleaseRequest:
         """Coalitions of the scenario."""
         return expand_all(self.scenario.coalitions, self.copies, self.scenario.seed)
 
-    def context(
-        self, levels: tuple[float, ...], copies: int, attributes: tuple[str, ...], variances: Array
-    ) -> CellContext:
-        """Common part of the records of the release."""
-        point, scheme, replicate = self.point, self.use.id, self.replicate
-        return CellContext(point, scheme, levels, replicate, attributes, variances, copies)
+    def context(self, levels: tuple[float, ...] = (), copies: int = 0) -> CellContext:
+        """Common part of the records of the release; its copies may be unknown."""
+        if _categorical(self.use):
+            names = categories_of(self.table).names
+            columns = names, np.ones(len(names))
+        else:
+            columns = self.table.attributes, np.diag(self.moments.covariance)
+        return CellContext(self.point, self.use.id, levels, self.replicate, *columns, copies)
 
     def audited(self) -> tuple[ReleaseRequest, Audited]:
         """Request for the part of the table that copies are of, and that part."""
@@ -428,8 +431,11 @@ def release_copies(use: SchemeUse, scenario: Scenario) -> int:
 
 def perturbed_table(use: SchemeUse, table: Table) -> Table:
     """Table that a scheme perturbs: the records, or one for each unit."""
-    categories = registry.get("scheme", use.name).engine == "categorical"
-    return table.of_units(categories) if use.per_unit else table
+    return table.of_units(_categorical(use)) if use.per_unit else table
+
+
+def _categorical(use: SchemeUse) -> bool:
+    return bool(registry.get("scheme", use.name).engine == "categorical")
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:

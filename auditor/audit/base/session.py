@@ -190,11 +190,6 @@ class Session(ABC):
     @abstractmethod
     def __init__(self, request: ReleaseRequest) -> None: ...
 
-    @staticmethod
-    @abstractmethod
-    def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-        """Common part of the records of a release."""
-
     @classmethod
     def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """All records of one release, and fill in the evidence."""

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import (
-    CellContext,
     ReleaseRequest,
     already_out,
     done_in_steps,
@@ -95,12 +94,6 @@ def distinct(
     return first, place
 
 
-def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Common part of the records of a release."""
-    names = categories_of(request.table).names
-    return request.context(levels, copies, names, np.ones(len(names)))
-
-
 class UniformRelease:
     """One release of categories; no copy is drawn yet.
 
@@ -118,7 +111,7 @@ class UniformRelease:
     def __init__(self, request: ReleaseRequest) -> None:
         self.scenario, self.table = request.scenario, request.table
         self.data, here, self._share = categories_of(self.table), self.scenario, None
-        self.context = context_of(request, request.levels, request.copies)
+        self.context = request.context(request.levels, request.copies)
         if request.share is not None and self.data.streamed:
             self._share = partial(done_in_steps, request, UniformRelease, BLOCK_WIDTH)
         seed = noise_seed(here.data.source, here.seed, self.table.fingerprint())

@@ -20,7 +20,7 @@ from auditor.audit.categorical.posterior_pass import (
     posteriors,
     shares_of,
 )
-from auditor.audit.categorical.release import UniformRelease, context_of
+from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.base import NotApplicable
 from auditor.base.types import Coalition, Indices
@@ -31,7 +31,7 @@ from auditor.scenario.model import AttackUse
 class CategoricalSession(Session):
     """One release of categories under audit."""
 
-    by_coalition, context_of = False, staticmethod(context_of)
+    by_coalition = False
 
     def __init__(self, request: ReleaseRequest) -> None:
         self.release, self.pooling = (release := UniformRelease(request)), request.pooling
