@@ -314,12 +314,9 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
     """Distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
     The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
-    figures.
-    For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage is
-    0.85 +
-    0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws show the spread alone;
-    the
-    interval is then ``t_{0.975}(R−1) · s``.
+    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean.
+    Coverage is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws
+    show the spread alone, with the interval ``t_{0.975}(R−1) · s``.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
