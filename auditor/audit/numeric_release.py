@@ -52,7 +52,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
-    """Estimated levels, distances from schemes' laws, and dependence on the data."""
+    """Estimated levels, distances from laws, dependence on the data."""
     records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
     for place, (level, error) in enumerate(levels, start=1):
         metric = f"estimated_level(copy {place})"

@@ -67,7 +67,7 @@ def number_cells(values: Array, mean: float, deviation: float) -> Indices:
 
 
 class Guesses(NamedTuple):
-    """Cells of one attribute's originals, of the members' copies, and of the estimates.
+    """Cells of one attribute's originals, copies and estimates.
 
     Attributes
     ----------

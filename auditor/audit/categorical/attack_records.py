@@ -140,7 +140,7 @@ def closed_bars(closed: Forms) -> Bars:
 
 
 def variance(prior: Array, scores: Array | None) -> float:
-    """Variance of scores under shares of shape (s,), or of indicators in total."""
+    """Variance of scores, or total variance of indicators, by shares (s,)."""
     return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
 
 

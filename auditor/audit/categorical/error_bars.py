@@ -40,7 +40,7 @@ GROUPS = 32
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Jackknife error bars of every mean over row groups, estimates held fixed."""
+    """Jackknife error bars over row groups, with estimates held fixed."""
     return {
         coalition: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)

@@ -1,4 +1,4 @@
-"""The attack ``fitted-to-originals`` on categories in files, by boosted trees.
+"""Attack ``fitted-to-originals`` on categories in files, by trees.
 
 Each half of the records is predicted by trees fitted to the other half. Features of a record:
 
@@ -107,7 +107,7 @@ def predicted(
     beside: Sequence[ShownColumn],
     rows: Indices,
 ) -> Array:
-    """Cross-fitted probabilities of an attribute's values, shape (len(rows), size).
+    """Cross-fitted probabilities of values, shape (len(rows), size).
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def features_of(
     x: Indices,
     taught: Indices,
 ) -> Features:
-    """Features of records, waves by training rows; parameters as of ``predicted``."""
+    """Features of records; parameters as of ``predicted``."""
     found, n = [(column, True) for column in codes], len(x)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
@@ -237,7 +237,7 @@ def _records(
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Cells of other rows that show records, or share their noise, shape (n,) each.
+    """Cells of other rows that show records or share their noise, (n,).
 
     Examples
     --------

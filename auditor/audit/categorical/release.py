@@ -65,7 +65,7 @@ class CodeBlock:
 def distinct(
     columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
 ) -> tuple[Indices, Indices]:
-    """First record of each distinct combination, in order, and each record's place.
+    """First record of each distinct combination, and each record's place.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class Frame:
 
 
 def restricted(P: Array, possible: Flags) -> Array:
-    """Probabilities given that a value is possible; shapes (u, s) that broadcast.
+    """Probabilities given that a value is possible, shape (u, s).
 
     Possible values are equally likely if all have probability 0.
     """
@@ -280,7 +280,7 @@ def restricted(P: Array, possible: Flags) -> Array:
 
 
 class Measured(NamedTuple):
-    """Measures of m records by name, and growth of belief by statement, shapes (m,)."""
+    """Measures by name, and growth of belief by statement, shapes (m,)."""
 
     values: dict[str, Array]
     growth: dict[str, Array]
@@ -346,7 +346,7 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
-    """Where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
+    """Where belief crosses both bounds, up or down (xiao2009, section 3)."""
     return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 

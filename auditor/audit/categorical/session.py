@@ -57,7 +57,7 @@ class CategoricalSession(Session):
     def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> Guesses:
-        """Cells of values by frequency; estimates are the values that the posterior favours."""
+        """Cells of values by frequency; estimates have the largest posterior."""
         if knowledge.in_clear:
             raise NotApplicable("guesses of categories depend on the known attributes")
         release, data = self.release, self.release.data

@@ -41,7 +41,7 @@ all: a few redraws could miss the rare draws."""
 
 @dataclass(frozen=True, repr=False)
 class Paired:
-    """Gains over single copies; arrays of shape (B, N + 1), the last column for all attributes."""
+    """Gains over single copies, (B, N + 1), all attributes last."""
 
     gain: Array
     std_error: Array
@@ -154,7 +154,7 @@ class Members:
         return cls(alone[np.argsort(numbers)], held[:, np.sort(numbers)])
 
     def best(self, each: Array) -> Indices:
-        """Place of each coalition's member with the least figure, of shape (B, c) and (B, c)."""
+        """Place of each coalition's member with the least figure, (B, c)."""
         alone = each[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
         return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
@@ -347,7 +347,7 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
-    """``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
+    """``1 − error/alone``; 0 up to rounding, or if the copy is exact.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Rounding:
 
 @dataclass
 class Tally:
-    """Sums over rows of functions of errors ``x̂ − x``, shape (b, B, N) at a time.
+    """Sums over rows of functions of errors ``x̂ − x``, shape (b, B, N).
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
+    """Counts by cell, (B, N, cells), of places, (b, B, N)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
@@ -211,7 +211,7 @@ def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
 
 
 def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
-    """Shares of records by bin, (..., bins); within a run of ``bins`` all have its mean.
+    """Shares of records, (..., bins), averaged within runs of ``bins``.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
 
 
 def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
+    """Runs of cells, ``(first, stop, records)``, with ≥ 10 records or 0.
 
     Empty cells are a run only next to cells of ten records, which hides extreme records.
 

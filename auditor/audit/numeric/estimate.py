@@ -48,7 +48,7 @@ class Held(NamedTuple):
 def rebuilt(
     plugin: Attack, held: Held, knows: Knowledge, seed: int
 ) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
-    """Return estimates (n, N), theory's distortion, the fit if by rows, and rows in clear.
+    """Return estimates (n, N), theory's distortion, the fit, known rows.
 
     Raises
     ------

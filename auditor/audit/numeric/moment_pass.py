@@ -85,7 +85,7 @@ class Draw:
         return cls(drawn[order], (np.arange(len(drawn)) % min(FOLDS, len(drawn)))[order], clear)
 
     def within(self, first: int, stop: int) -> tuple[Indices, Indices]:
-        """Chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
+        """Chosen rows in ``[first, stop)``, from ``first``, and their folds."""
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
@@ -166,7 +166,7 @@ class RowSelection:
 def with_row_theory(
     expected: Array, fitted: Sequence[Reconstruction], seen: Blocks, judged: Blocks
 ) -> Array:
-    """Replace expected errors by theory from the true rows, where an attack has any.
+    """Replace expected errors by an attack's theory from the true rows.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Around(NamedTuple):
 
 
 def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
-    """Yield every block with up to ``many`` rows on either side, from place ``done`` on.
+    """Yield every block from ``done`` on, with ``many`` rows either side.
 
     Blocks are in order; the next may overwrite their arrays.
     """
@@ -161,7 +161,7 @@ class CountsRecords(Protocol):
 
 
 class CountsInferences(Protocol):
-    """Counter of disclosed sensitive values (`auditor.audit.measures.record_disclosure`)."""
+    """Counter of disclosed values (`measures.record_disclosure`)."""
 
     def add(self, found: Inferred | None, x: Array) -> None:
         """Count one block's records."""
@@ -170,7 +170,7 @@ class CountsInferences(Protocol):
 def _linear_errors(
     maps: Maps, blocks: Blocks, centre: Array
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield original rows, (b, N), rows of ``[x, y_1 …]`` and errors, (b, B, N), in pieces."""
+    """Yield pieces: x, (b, N), ``[x, y_1 …]`` and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)

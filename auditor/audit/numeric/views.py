@@ -136,7 +136,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
 
 
 def with_noise(K: Array, N: int) -> Array:
-    """Covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
+    """Covariance of ``[X, Y_1 − X, …]`` from that of ``[X, Y_1, …]``.
 
     Examples
     --------
