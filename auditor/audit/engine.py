@@ -36,10 +36,10 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Audit of one release; if it fails, every cell has the reason."""
     session, use, scenario = session_of(request.use), request.use, request.scenario
     coalitions = list[Coalition]([()])
-    context, part = session.context_of(request, (), 0), Audited(request.table)
+    context, part = request.context(), Audited(request.table)
     with contained() as failure:  # without levels the number of copies is unknown
         request, part = request.audited()
-        context = session.context_of(request, request.levels, request.copies)
+        context = request.context(request.levels, request.copies)
     evidence = ReleaseEvidence(
         request.point,
         use.id,

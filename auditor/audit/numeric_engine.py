@@ -8,13 +8,13 @@ from functools import cache, partial
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
-from auditor.audit.attempts.linear import number_counts
+from auditor.audit.attempts.linear import number_guesses
+from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import release_of
 from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
 from auditor.audit.base.session import (
     INSIDER,
-    PER_DEVIATION,
-    JointCounts,
+    Guesses,
     Outcome,
     Session,
     cells_of,
@@ -26,13 +26,7 @@ from auditor.audit.base.session import (
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric_evidence import add_evidence, learnt_gains
-from auditor.audit.numeric_release import (
-    baseline_of,
-    context_of,
-    counts_errors,
-    opened_of,
-    release_records,
-)
+from auditor.audit.numeric_release import baseline_of, counts_errors, release_records
 from auditor.audit.without_law import without_law_records
 from auditor.base.types import Coalition
 from auditor.results.records import Measurement, ReleaseEvidence
@@ -43,27 +37,27 @@ class NumericSession(Session):
     """One release of numbers, or of classes of records, under audit."""
 
     divides_held_tables = True
-    context_of = staticmethod(context_of)
 
-    def __init__(self, request: ReleaseRequest, stripes: list[Stripe] | None = None) -> None:
+    def __init__(self, request: ReleaseRequest, whole: Stripe | None = None) -> None:
         self.scenario, self.coalitions = request.scenario, request.coalitions
-        self.context = context_of(request, request.levels, request.copies)
-        self.opened = opened_of(request, stripes)
+        self.context = request.context(request.levels, request.copies)
+        asked = self.coalitions, request.pooling
+        self.opened = Opened.of(self.scenario, release_of(request), *asked, whole)
         self._baseline = cache(partial(baseline_of, self.opened))
 
     @classmethod
     def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """All records of one release, and fill in the evidence."""
-        numbers, stripes, share = list[int](), None, request.share
+        numbers, whole, share = list[int](), None, request.share
         if share is not None:
-            stripes = _gathered_in_steps(request) if request.table.streamed else None
+            whole = _gathered_in_steps(request) if request.table.streamed else None
             counted, cells = counts_errors(request), cells_of(request.scenario)
             numbers = [INSIDER] * request.pooling
             for number in in_order_of_promise(cells):
                 if counted or not is_linear(cells[number][0]):
                     numbers.append(number)
-        session = _session(request, stripes)
-        steps = [partial(_attempt, number, stripes) for number in numbers]
+        session = _session(request, whole)
+        steps = [partial(_attempt, number, whole) for number in numbers]
         return session.run(evidence, request, numbers, share(steps) if share and steps else ())
 
     def release_records(self) -> list[Measurement]:
@@ -85,14 +79,12 @@ class NumericSession(Session):
             )
         return attack_outcome(opened, attack, use.id, knowledge, self.context, self._baseline())
 
-    def joint_counts(
+    def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
-    ) -> tuple[JointCounts, float]:
-        """Attribute's counts, and a cell's width in standard deviations."""
+    ) -> Guesses:
+        """Cells of an attribute's originals, copies and estimates."""
         column = self.context.attributes.index(attribute)
-        attack = made_attack(use)
-        counts = number_counts(self.opened, attack, knowledge, coalition, column)
-        return counts, 1.0 / PER_DEVIATION
+        return number_guesses(self.opened, made_attack(use), knowledge, coalition, column)
 
     def later_records(self) -> list[Measurement]:
         """Figures of copies without a stated law."""
@@ -108,25 +100,25 @@ class NumericSession(Session):
         add_evidence(self.opened, evidence, made.values(), gains)
 
 
-def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
-    """All moments as one stripe; None if the scheme needs the whole table."""
+def _gathered_in_steps(request: ReleaseRequest) -> Stripe | None:
+    """All moments; None if the scheme needs the whole table."""
     here, table, release = request.scenario, request.table, release_of(request)
     if release.scheme.needs_table:
         return None
     draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
     job = MomentJob(table.rows, table.width, request.copies, request.moments.mean, draws)
-    return [done_in_steps(request, release_of, table.width, job)]
+    return done_in_steps(request, release_of, table.width, job)
 
 
-def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest) -> Attempt:
-    session = _session(request, stripes)
+def _attempt(number: int, whole: Stripe | None, request: ReleaseRequest) -> Attempt:
+    session = _session(request, whole)
     if number == INSIDER:
         return session.gains()
     return session.tried(*cells_of(request.scenario)[number])
 
 
-def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
+def _session(request: ReleaseRequest, whole: Stripe | None) -> NumericSession:
     if "session" not in request.kept:
-        request.kept["session"] = NumericSession(request, stripes)
+        request.kept["session"] = NumericSession(request, whole)
     session: NumericSession = request.kept["session"]
     return session

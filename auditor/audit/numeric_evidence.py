@@ -1,4 +1,4 @@
-"""Evidence of a numeric release for expectations: tests of its law, and gains by pooling."""
+"""Evidence of a numeric release: tests of its law, gains by pooling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_evidence(
     made: Iterable[Attempt],
     gains: Mapping[Coalition, InsiderGain] | None,
 ) -> None:
-    """Add the evidence of a release and its attempts; ``gains`` if these are known."""
+    """Add the evidence of a release and its attempts."""
     opened, table = opened.by_record, opened.release.table
     evidence.law.extend(law_tests(opened.release, opened.law_within))
     if opened.estimated:

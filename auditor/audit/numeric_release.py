@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from auditor.adversary.attack import check_real
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.release import release_of
 from auditor.audit.base.request import CellContext, ReleaseRequest
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.empirical_guarantee import release_guarantees
@@ -18,13 +17,12 @@ from auditor.audit.measures.entropy import entropy_records, floor_records
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.released_as_is import blank_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
-from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric.views import EstimatedNoise
 from auditor.results.records import ErrorBar, Measurement
 
 
 def release_records(opened: Opened, context: CellContext) -> Iterator[Measurement]:
-    """Yield the figures of the release that the scenario asks for."""
+    """Yield the requested figures of the release."""
     scenario, release, asked = opened.scenario, opened.release, opened.scenario.measure
     if asked("seconds"):
         yield context.record("seconds", context.everybody, release.seconds)
@@ -54,7 +52,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
-    """Estimated levels, distances from schemes' laws, and dependence on the data."""
+    """Estimated levels, distances from laws, dependence on the data."""
     records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
     for place, (level, error) in enumerate(levels, start=1):
         metric = f"estimated_level(copy {place})"
@@ -68,18 +66,6 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
     figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
     figures["noise_on_data"] = noise.dependence
     return records + [context.record(name, context.everybody, v) for name, v in figures.items()]
-
-
-def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Common part of the records of a release."""
-    variances = np.diag(request.moments.covariance)
-    return request.context(levels, copies, request.table.attributes, variances)
-
-
-def opened_of(request: ReleaseRequest, stripes: Iterable[Stripe] | None) -> Opened:
-    """Release with its moments, which may be gathered elsewhere."""
-    asked = request.coalitions, request.pooling
-    return Opened.of(request.scenario, release_of(request), *asked, stripes)
 
 
 def counts_errors(request: ReleaseRequest) -> bool:

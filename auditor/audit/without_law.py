@@ -71,7 +71,7 @@ def insider_noise_records(
 
 
 def without_law_records(opened: Opened, context: CellContext) -> list[Measurement]:
-    """Errors over all cells of files, figures of copies without a law, unused columns."""
+    """Figures of files, of copies without a law, and of unused columns."""
     found, release = _found(opened, context), opened.release
     return [*found, *unused_figures(context, release.scheme, release.table, found)]
 
@@ -109,7 +109,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
 
 
 def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
-    """Figures of the noise of copies from files, and of the columns shown beside it."""
+    """Figures of the noise of copies from files, and of shown columns."""
     table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
     originals = {}
     for column in shown:

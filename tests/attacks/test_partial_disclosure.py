@@ -75,7 +75,7 @@ def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
     data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
     copies = ReleasedCopies(
         data, table_moments(data), release.levels, release.law,
-        in_blocks(data, list(release.copies)),
+        in_blocks(data, list(release.copies)), True, {}, (1,),
     )  # fmt: skip
     view = Gathered(copies, RowSelection(data, [knows], 0, 1)).view(knows)
     V = np.zeros((3, 3))

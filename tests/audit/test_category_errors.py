@@ -51,15 +51,20 @@ def test_a_learnt_belief_gap_has_no_interval_from_one_release():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [600, 1500])  # the whole table is drawn again, or a panel
-@pytest.mark.parametrize("knowledge", [{"estimated": {"rows": 100}}, {"known-records": 60}])
+@pytest.mark.parametrize("rows", [600, 1500])  # the panel is as large as the table, or smaller
+@pytest.mark.parametrize(
+    "knowledge", [{"estimated": {"rows": 100}}, {"known-records": 60}, "perfect"]
+)
 def test_error_bars_are_as_wide_as_releases_differ(rows, knowledge):
     """Of 30 releases the deviation is off by a factor of 1.6 once in 10,000, the mean bar by less."""
     shares = [0.5, 0.2, 0.1, 0.08, 0.05, 0.04, 0.02, 0.01]
     x = np.random.default_rng(5).choice(8, rows, p=shares).tolist()
     data = {"source": "inline", "values": {"x": x}, "categorical": ["x"]}
-    runs = [audit(seed=100 + seed, data=data, knowledge=[knowledge]) for seed in range(30)]
+    many = [0.3, 0.25, 0.15, 0.1] if knowledge == "perfect" else []  # too many for a closed form
+    more = {"schemes": [{"name": "uniform", "levels": [0.5, 0.2, *many]}], "knowledge": [knowledge]}
+    runs = [audit(seed=100 + seed, data=data, **more) for seed in range(30)]
     found = [next(m for m in run.measurements if m.metric == "normalized_error") for run in runs]
+    assert {m.error_bar for m in found} == {"redraws"}
     ratio = np.mean([m.std_error for m in found]) / np.std([m.value for m in found], ddof=1)
     assert 1 / 1.9 < ratio < 1.9
     truth = np.mean([m.value for m in found])

@@ -21,7 +21,7 @@ from auditor.adversary.knowledge import Knowledge, KnownRecords
 from auditor.adversary.view import SMALL, View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import fitted_to_rows
-from auditor.audit.base.session import CELLS, RECORDS, JointCounts, number_cells
+from auditor.audit.base.session import CELLS, PER_DEVIATION, RECORDS, Guesses, number_cells
 from auditor.audit.numeric.error_bars import (
     Errors,
     holding,
@@ -35,7 +35,7 @@ from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_the
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Block, Blocks, Coalition, Indices
+from auditor.base.types import Array, Block, Blocks, Coalition
 from auditor.numerics.blocks import block_head
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import Transformed
@@ -209,56 +209,51 @@ def _held_out(batch: Sequence[Affine], knowledge: Knowledge) -> bool:
     )
 
 
-# -- Joint counts of an attribute's originals, copies and estimates --------------------------------
+# -- Cells of an attribute's originals, copies and estimates ---------------------------------------
 
 
-def number_counts(
+@dataclass
+class _Estimates:
+    column: int
+    place: int
+    found: list[Array] = field(default_factory=list)
+
+    def add(self, errors: Array, x: Array) -> None:
+        self.found.append(x[:, self.column] + errors[:, self.place, self.column])
+
+
+def number_guesses(
     opened: Opened, attack: Attack, knowledge: Knowledge, coalition: Coalition, column: int
-) -> JointCounts:
-    """Counts from all rows, or from the heads of blocks of a long table."""
+) -> Guesses:
+    """Cells of all rows, or of the heads of blocks of a long table."""
     opened = replace(opened, coalitions=[coalition])
     release, joint = opened.release, opened.gathered.copies.joint
     if isinstance(attack, LinearAttack) and not joint:
         attack = attack.over_rows()
-    moments = release.moments
-    K_X, mean = moments.covariance, moments.mean
-    counts = JointCounts(CELLS, coalition)
-    scale = np.sqrt(np.diag(K_X))
-    tally = _Pairs(scale, column=column, place=opened.needed.index(coalition), counts=counts)
-    tally.mean = float(mean[column])
+    mean, K_X = release.moments.mean, release.moments.covariance
     head = block_head(release.table.rows, release.table.width, RECORDS)
     rows: Blocks = release.blocks if head is None else partial(release.heads, head)
     judged, groups = opened.judged(knowledge, rows)
+    shown, estimates = list[list[Array]](), _Estimates(column, 0)
+    tally = Tally(np.sqrt(np.diag(K_X)), also=estimates)
 
     def watched() -> Iterator[Block]:
         for index, x, copies in judged():
-            held = [copies[copy - 1][:, column] for copy in coalition] if joint else []
-            counts.add_copies(tally.cells(x[:, column]), [tally.cells(copy) for copy in held])
+            held = [copies[copy - 1] for copy in coalition] if joint else []
+            shown.append([each[:, column].copy() for each in (x, *held)])
             yield index, x, copies
 
     if isinstance(attack, LinearAttack):
+        estimates.place = opened.needed.index(coalition)
         maps = padded_maps(opened, attack, knowledge)[1]
         tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
     elif isinstance(attack, RowAttack):
-        tally.place = 0
         fitted = fitted_to_rows(opened, attack, knowledge, [coalition], {})
         tally_rows(*fitted, watched, groups, tally)
     else:
         raise NotApplicable(f"{attack.name} estimates no numbers")
-    return counts
-
-
-@dataclass
-class _Pairs(Tally):
-    column: int = 0
-    place: int = 0
-    mean: float = 0.0
-    counts: JointCounts = field(default_factory=lambda: JointCounts(CELLS, ()))
-
-    def add(self, errors: Array, x: Array, start: int = 0) -> None:
-        truth = x[:, self.column]
-        self.counts.add(self.cells(truth), self.cells(truth + errors[:, self.place, self.column]))
-
-    def cells(self, values: Array) -> Indices:
-        """Cells of the attribute's values."""
-        return number_cells(values, self.mean, float(self.scale[self.column]))
+    x, *copies, guess = (
+        number_cells(np.concatenate(each), float(mean[column]), float(tally.scale[column]))
+        for each in (*zip(*shown, strict=True), estimates.found)
+    )
+    return Guesses(CELLS, 1.0 / PER_DEVIATION, x, copies, guess)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,9 +50,9 @@ class Opened:
         release: Release,
         coalitions: Sequence[Coalition],
         pooling: bool = False,
-        stripes: Iterable[Stripe] | None = None,
+        whole: Stripe | None = None,
     ) -> Opened:
-        """Gather a release's moments, or add up stripes gathered elsewhere.
+        """Gather a release's moments, unless gathered elsewhere.
 
         Raises
         ------
@@ -75,14 +75,14 @@ class Opened:
             transformed=release.transformed,
         )
         rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
-        gathered = Gathered(copies, rows, stripes)
+        gathered = Gathered(copies, rows, whole)
         if not gathered.finite or not all(
             np.isfinite(group.products).all() for group in gathered.groups
         ):
             raise PluginError("the scheme drew values that are not finite")
         if scheme.adds_noise and not scheme.makes_copies and joint:
             gathered.noise = estimated_noise(gathered.groups, release.moments)
-        if stripes is not None:
+        if whole is not None:
             release.seconds = gathered.seconds
         return cls(scenario, release, gathered, coalitions, pooling)
 

@@ -133,12 +133,12 @@ class Release:
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
-        """Copies as recipients get them, arrays of shape (n, columns)."""
+        """Released copies, arrays of shape (n, columns)."""
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
     def columns(self) -> Iterator[Block]:
-        """Yield the blocks, with copies as recipients get them."""
+        """Yield the blocks with released columns."""
         for index, x, copies in self.blocks():
             yield index, x, [self.scheme.to_columns(copy, self.table.attributes) for copy in copies]
 
@@ -231,6 +231,6 @@ def open_release(
 
 
 def release_of(request: ReleaseRequest) -> Release:
-    """Release that a request asks for; no copy is drawn."""
+    """Requested release; no copy is drawn."""
     here, table, moments, use = request.scenario, request.table, request.moments, request.use
     return open_release(here, table, moments, use, request.levels, request.replicate)

@@ -36,6 +36,7 @@ from auditor.results.records import (
 )
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.replacement.base import categories_of
 
 # -- Flat records of results, from figures and arrays of errors ------------------------------------
 
@@ -213,18 +214,18 @@ class Cells:
         """
         context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
 
-        def stacked(of: Callable[[Figure, float, float], Array]) -> Array:
-            return np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
-
-        value = stacked(lambda one, low, high: one.value)
-        coalition, attribute, metric = found = np.nonzero(~np.isnan(value))
-        numbers = {
-            "value": value,
-            "std_error": stacked(lambda one, low, high: one.std_error),
-            "ci_low": stacked(lambda one, low, high: np.maximum(one.value - one.below, low)),
-            "ci_high": stacked(lambda one, low, high: np.minimum(one.value + one.above, high)),
-            "theory": stacked(lambda one, low, high: one.theory),
+        columns: dict[str, Callable[[Figure, float, float], Array]] = {
+            "value": lambda one, low, high: one.value,
+            "std_error": lambda one, low, high: one.std_error,
+            "ci_low": lambda one, low, high: np.maximum(one.value - one.below, low),
+            "ci_high": lambda one, low, high: np.minimum(one.value + one.above, high),
+            "theory": lambda one, low, high: one.theory,
         }
+        numbers = {
+            field: np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
+            for field, of in columns.items()
+        }
+        coalition, attribute, metric = found = np.nonzero(~np.isnan(numbers["value"]))
         numbers = {field: column[found] for field, column in numbers.items()}
         held = [self.coalitions[place] for place in self.wanted]
         shared = {
@@ -329,7 +330,7 @@ class ReleaseRequest:
         Whether evidence on gains by pooling is needed.
     share : callable, optional
         Carries steps out, perhaps in other processes, and yields results in order. Raises
-        AuditorError if a step fails. Without it there are no steps.
+        AuditorError if a step fails. None: no steps.
     tell : callable, optional
         Receives the audit so far after every attack.
     brief : bool
@@ -364,12 +365,14 @@ class ReleaseRequest:
         """Coalitions of the scenario."""
         return expand_all(self.scenario.coalitions, self.copies, self.scenario.seed)
 
-    def context(
-        self, levels: tuple[float, ...], copies: int, attributes: tuple[str, ...], variances: Array
-    ) -> CellContext:
-        """Common part of the records of the release."""
-        point, scheme, replicate = self.point, self.use.id, self.replicate
-        return CellContext(point, scheme, levels, replicate, attributes, variances, copies)
+    def context(self, levels: tuple[float, ...] = (), copies: int = 0) -> CellContext:
+        """Common part of the records of the release; its copies may be unknown."""
+        if _categorical(self.use):
+            names = categories_of(self.table).names
+            columns = names, np.ones(len(names))
+        else:
+            columns = self.table.attributes, np.diag(self.moments.covariance)
+        return CellContext(self.point, self.use.id, levels, self.replicate, *columns, copies)
 
     def audited(self) -> tuple[ReleaseRequest, Audited]:
         """Request for the part of the table that copies are of, and that part."""
@@ -428,8 +431,11 @@ def release_copies(use: SchemeUse, scenario: Scenario) -> int:
 
 def perturbed_table(use: SchemeUse, table: Table) -> Table:
     """Table that a scheme perturbs: the records, or one for each unit."""
-    categories = registry.get("scheme", use.name).engine == "categorical"
-    return table.of_units(categories) if use.per_unit else table
+    return table.of_units(_categorical(use)) if use.per_unit else table
+
+
+def _categorical(use: SchemeUse) -> bool:
+    return bool(registry.get("scheme", use.name).engine == "categorical")
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:

@@ -1,6 +1,6 @@
 """Audit of one open release: every attack, knowledge and coalition.
 
-Joint counts are of one attribute's originals, copies and estimates. Bins are runs of cells with ten
+Pictures are of one attribute's originals, copies and estimates. Bins are runs of cells with ten
 records or more, or none. Cells of numbers are a quarter of a standard deviation wide, up to three
 from the mean, with open ends. Categories are ordered by frequency.
 """
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +54,7 @@ def most_exposed(
                 unknown[cell] = min(unknown.get(cell, np.inf), one.value**power)
 
     def rank(cell: Cell) -> tuple[bool, bool, float, int, Coalition]:
-        least = round(max(EXACT, unknown[cell]), 9)  # rounding decides nothing
+        least = round(max(EXACT, unknown[cell]), 9)  # not by rounding
         return bool(tries[cell[:2]]), cell[3] == "*", least, len(cell[2]), cell[2]
 
     return min(unknown, key=rank, default=None)
@@ -67,61 +66,49 @@ def number_cells(values: Array, mean: float, deviation: float) -> Indices:
     return np.clip(place, 0, CELLS - 1).astype(np.intp)
 
 
-@dataclass(repr=False)
-class JointCounts:
-    """Counts of cells: of originals by estimates, and of the members' copies.
+class Guesses(NamedTuple):
+    """Cells of one attribute's originals, copies and estimates.
 
     Attributes
     ----------
-    joint : ndarray of shape (cells, cells)
-    copies : ndarray of shape (members, cells)
-    moved : ndarray of shape (members,)
-        Sums of distances in cells from the originals.
+    cells : int
+        Number of cells.
+    width : float
+        Width of a cell in standard deviations, 0 for categories.
+    originals, estimates : ndarrays of shape (n,)
+    copies : sequence of ndarrays of shape (n,)
+        By member; empty if they have other columns.
     """
 
     cells: int
-    members: Coalition
-    joint: NDArray[np.int64] = field(init=False)
-    copies: NDArray[np.int64] = field(init=False)
-    moved: NDArray[np.int64] = field(init=False)
+    width: float
+    originals: Indices
+    copies: Sequence[Indices]
+    estimates: Indices
 
-    def __post_init__(self) -> None:
-        self.joint = np.zeros((self.cells, self.cells), dtype=np.int64)
-        self.copies = np.zeros((len(self.members), self.cells), dtype=np.int64)
-        self.moved = np.zeros(len(self.members), dtype=np.int64)
-
-    def add(self, originals: Indices, estimates: Indices) -> None:
-        """Count records' originals and estimates."""
-        place = originals * self.cells + estimates
-        self.joint += np.bincount(place, minlength=self.joint.size).reshape(self.joint.shape)
-
-    def add_copies(self, originals: Indices, copies: Sequence[Indices]) -> None:
-        """Count records in the members' copies."""
-        for place, shown in enumerate(copies):
-            self.copies[place] += np.bincount(shown, minlength=self.cells)
-            self.moved[place] += np.abs(shown - originals).sum()
-
-    def picture(self, context: CellContext, cell: Cell, width: float) -> list[Picture]:
-        """Picture with the nearest copy; none below ten records.
-
-        ``width`` is the width of a cell in standard deviations, 0 for categories.
-        """
-        (attack, knowledge, coalition, attribute), records = cell, int(self.joint.sum())
-        originals, place = self.joint.sum(axis=1), int(self.moved.argmin())
+    def picture(self, context: CellContext, cell: Cell) -> list[Picture]:
+        """Picture with the nearest copy; none below ten records."""
+        (attack, knowledge, coalition, attribute), records = cell, len(self.originals)
+        place = self.originals * self.cells + self.estimates
+        joint = np.bincount(place, minlength=self.cells**2).reshape(self.cells, self.cells)
+        moved = [np.abs(copy - self.originals).sum() for copy in self.copies]
+        nearest = int(np.argmin(moved)) if moved else None
 
         def shares(counts: NDArray[np.int64]) -> tuple[tuple[int, int, float], ...]:
             return tuple((a, b, held / records) for a, b, held in bins(counts))
 
         if records < FEWEST_RECORDS:
             return []
-        joint = [
+        originals, shown = joint.sum(axis=1), tuple[tuple[int, int, float], ...]()
+        if nearest is not None:
+            shown = shares(np.bincount(self.copies[nearest], minlength=self.cells))
+        each = [
             (a, b, *one)
             for a, b, held in bins(originals)
             if held
-            for one in shares(self.joint[a:b].sum(axis=0))
+            for one in shares(joint[a:b].sum(axis=0))
             if one[2]
         ]
-        shown = shares(self.copies[place])
         return [
             Picture(
                 context.sweep,
@@ -130,14 +117,14 @@ class JointCounts:
                 attack,
                 coalition,
                 attribute,
-                self.members[place] if shown else 0,
+                0 if nearest is None else coalition[nearest],
                 records,
                 self.cells,
-                width,
+                self.width,
                 shares(originals),
                 shown,
-                shares(self.joint.sum(axis=0)),
-                tuple(joint),
+                shares(joint.sum(axis=0)),
+                tuple(each),
             )
         ]
 
@@ -160,7 +147,7 @@ def made_attack(use: AttackUse) -> Attack:
 
 
 def promise(attack: Attack) -> tuple[bool, bool, float]:
-    """Rank by strength per second: the best linear attack comes first."""
+    """Rank by strength per second, the best linear attack first."""
     cost = attack.cost
     linear = isinstance(attack, LinearAttack)
     return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row
@@ -203,11 +190,6 @@ class Session(ABC):
     @abstractmethod
     def __init__(self, request: ReleaseRequest) -> None: ...
 
-    @staticmethod
-    @abstractmethod
-    def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-        """Common part of the records of a release."""
-
     @classmethod
     def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """All records of one release, and fill in the evidence."""
@@ -224,10 +206,10 @@ class Session(ABC):
         """Outcome of one attack; a failure raises."""
 
     @abstractmethod
-    def joint_counts(
+    def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
-    ) -> tuple[JointCounts, float]:
-        """Attribute's counts, and a cell's width in standard deviations."""
+    ) -> Guesses:
+        """Cells of an attribute's originals, copies and estimates."""
 
     def later_records(self) -> list[Measurement]:
         """Figures that follow the attacks' in the results."""
@@ -302,6 +284,5 @@ class Session(ABC):
         worst = most_exposed(found, {key: one[1].in_clear for key, one in cells.items()})
         with contained():
             if worst is not None:
-                counts, width = self.joint_counts(*cells[worst[:2]], *worst[2:])
-                return counts.picture(self.context, worst, width)
+                return self.guesses(*cells[worst[:2]], *worst[2:]).picture(self.context, worst)
         return []

@@ -1,8 +1,8 @@
 """Records of one attack on categories, and gaps between beliefs.
 
 The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an
-outcome o of all copies with n_o records, ``c(x)`` of them with the value x, and best-copy posterior
-``f`` there,
+outcome o of all copies, n_o records, of which ``c(x)`` have the value x, and the best copy's
+posterior ``f``,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
@@ -53,7 +53,7 @@ BOUNDS = dict.fromkeys(
 MOST_IN_ORDER = 2**16
 """Most records of a release that is redrawn for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
-"""Most outcomes for the largest gap over all; else it is over those met."""
+"""Most outcomes for the largest gap over all; otherwise over the outcomes met."""
 MOST_COUNTED, AT_ONCE = 2**22, 4096
 """First records that are counted for gaps; outcomes compared at a time."""
 
@@ -140,7 +140,7 @@ def closed_bars(closed: Forms) -> Bars:
 
 
 def variance(prior: Array, scores: Array | None) -> float:
-    """Variance of scores under shares of shape (s,), or of indicators in total."""
+    """Variance of scores, or total variance of indicators, by shares (s,)."""
     return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
 
 

@@ -137,7 +137,7 @@ class _Grid:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
     def likelihood(self, counts: Array) -> Array:
-        """Chance of each cell of the combination by bin, from counts by bin and cell."""
+        """Chance of each combination by bin, from counts by bin and cell."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         spread = scipy.signal.fftconvolve(counts, kernel[None] / kernel.sum(), axes=1)

@@ -40,7 +40,7 @@ GROUPS = 32
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Jackknife error bars of every mean over row groups, estimates held fixed."""
+    """Jackknife error bars over row groups, with estimates held fixed."""
     return {
         coalition: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
@@ -98,7 +98,7 @@ def redrawn_bars(
         rows = known.rows if isinstance(known, Estimated) else known.count
     fits = {} if rows else {one: attacker.fit(view, one) for one in sums}
     fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
-    # equal fits make an equal panel in every redraw
+    # with equal fits every redraw has an equal panel
     draws = 1 if fits and not serial else ROW_REDRAWS if serial else REDRAWS
     for _ in range(draws):
         if rows:

@@ -1,4 +1,4 @@
-"""The attack ``fitted-to-originals`` on categories in files, by boosted trees.
+"""Attack ``fitted-to-originals`` on categories in files, by trees.
 
 Each half of the records is predicted by trees fitted to the other half. Features of a record:
 
@@ -80,43 +80,42 @@ def fitted_category_records(
         for k, codes in files.items()
     }
     everybody = tuple(copies)
+    originals = [x.astype(np.intp) for x in split(data, data.codes)]
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
     several, found = len(data.attributes) > 1, list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
-        held = [copies[k] for k in one[:MOST_COPIES]]
-        others = [moved[k] for k in one[:MOST_COPIES]]
-        beside = [column for column in shown if column.copy in (0, *one)]
-        for place, (attribute, x) in enumerate(
-            zip(data.attributes, split(data, data.codes), strict=True)
-        ):
-            P = predicted(x.astype(np.intp), attribute.size, place, held, others, beside, rows)
+        few, beside = one[:MOST_COPIES], [each for each in shown if each.copy in (0, *one)]
+        codes = [column for k in few for cells in (copies[k], *moved[k]) for column in cells]
+        for place, (attribute, x) in enumerate(zip(data.attributes, originals, strict=True)):
+            own = [copies[k][place].astype(np.intp) for k in few]
+            equal = [
+                np.sum([cells[place] == y for cells in moved[k]], axis=0)
+                for k, y in zip(few, own, strict=True)
+                if moved[k]
+            ]
+            P = predicted(x, attribute.size, own, [*codes, *equal], beside, rows)
             name = attribute.name if several else "*"
-            shows = [columns[place][rows].astype(np.intp) for columns in held]
-            found += _records(release, one, name, x[rows].astype(np.intp), P, shows)
+            found += _records(release, one, name, x[rows], P, [y[rows] for y in own])
     return found
 
 
 def predicted(
     x: Indices,
     size: int,
-    place: int,
-    held: Sequence[Sequence[Any]],
-    others: Sequence[Sequence[Sequence[Any]]],
+    own: Sequence[Indices],
+    codes: Sequence[Any],
     beside: Sequence[ShownColumn],
     rows: Indices,
 ) -> Array:
-    """Cross-fitted probabilities of an attribute's values, shape (len(rows), size).
+    """Cross-fitted probabilities of values, shape (len(rows), size).
 
     Parameters
     ----------
     x : ndarray of shape (n,)
     size : int
         Number of values.
-    place : int
-        The attribute's place among columns.
-    held : sequence of copies, each a sequence of ndarrays of shape (n,)
-    others : sequence of sequences of copies
-        Cells of conspicuous other rows, by copy.
+    own, codes : sequences of ndarrays of shape (n,)
+        The attribute in the copies, and codes of all columns and of conspicuous other rows.
     """
     # costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -136,7 +135,7 @@ def predicted(
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features = features_of(size, place, held, others, beside, x, rows[taught])
+        features = features_of(size, own, codes, beside, x, rows[taught])
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -156,19 +155,14 @@ def predicted(
 
 def features_of(
     size: int,
-    place: int,
-    held: Sequence[Sequence[Any]],
-    others: Sequence[Sequence[Sequence[Any]]],
+    own: Sequence[Indices],
+    codes: Sequence[Any],
     beside: Sequence[ShownColumn],
     x: Indices,
     taught: Indices,
 ) -> Features:
-    """Features of records, waves by training rows; parameters as of ``predicted``."""
-    found, n = list[tuple[Any, bool]](), len(x)
-    for copy, rows in zip(held, others, strict=True):
-        found += [(column, True) for cells in (copy, *rows) for column in cells]
-        found.append((sum((cells[place] == copy[place] for cells in rows), np.zeros(n)), False))
-    own = [copy[place].astype(np.intp) for copy in held]
+    """Features of records; parameters as of ``predicted``."""
+    found, n = [(column, True) for column in codes], len(x)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
         if len(used) > 1 and used[0] > 0:
@@ -194,8 +188,8 @@ def features_of(
         found += [(of_others(groups, v), True) for v in few[:MOST_SUMMED] if v is not groups]
     number = np.arange(n)
     found += [(number, False), *((number % k, True) for k in REMAINDERS if n > 20 * k)]
-    codes = [code and int(np.max(v)) < MOST_CODES for v, code in found]
-    return Features(np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found]), codes)
+    values = np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found])
+    return Features(values, [code and int(np.max(v)) < MOST_CODES for v, code in found])
 
 
 def of_others(groups: Indices, codes: Indices) -> Indices:
@@ -243,7 +237,7 @@ def _records(
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Cells of other rows that show records, or share their noise, shape (n,) each.
+    """Cells of other rows that show records or share their noise, (n,).
 
     Examples
     --------

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import (
-    CellContext,
     ReleaseRequest,
     already_out,
     done_in_steps,
@@ -66,7 +65,7 @@ class CodeBlock:
 def distinct(
     columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
 ) -> tuple[Indices, Indices]:
-    """First record of each distinct combination, in order, and each record's place.
+    """First record of each distinct combination, and each record's place.
 
     Parameters
     ----------
@@ -95,12 +94,6 @@ def distinct(
     return first, place
 
 
-def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Common part of the records of a release."""
-    names = categories_of(request.table).names
-    return request.context(levels, copies, names, np.ones(len(names)))
-
-
 class UniformRelease:
     """One release of categories; no copy is drawn yet.
 
@@ -118,7 +111,7 @@ class UniformRelease:
     def __init__(self, request: ReleaseRequest) -> None:
         self.scenario, self.table = request.scenario, request.table
         self.data, here, self._share = categories_of(self.table), self.scenario, None
-        self.context = context_of(request, request.levels, request.copies)
+        self.context = request.context(request.levels, request.copies)
         if request.share is not None and self.data.streamed:
             self._share = partial(done_in_steps, request, UniformRelease, BLOCK_WIDTH)
         seed = noise_seed(here.data.source, here.seed, self.table.fingerprint())
@@ -276,7 +269,7 @@ class Frame:
 
 
 def restricted(P: Array, possible: Flags) -> Array:
-    """Probabilities given that a value is possible; shapes (u, s) that broadcast.
+    """Probabilities given that a value is possible, shape (u, s).
 
     Possible values are equally likely if all have probability 0.
     """
@@ -287,7 +280,7 @@ def restricted(P: Array, possible: Flags) -> Array:
 
 
 class Measured(NamedTuple):
-    """Measures of m records by name, and growth of belief by statement, shapes (m,)."""
+    """Measures by name, and growth of belief by statement, shapes (m,)."""
 
     values: dict[str, Array]
     growth: dict[str, Array]
@@ -353,7 +346,7 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
-    """Where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
+    """Where belief crosses both bounds, up or down (xiao2009, section 3)."""
     return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 

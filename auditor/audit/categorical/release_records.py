@@ -15,7 +15,7 @@
 ``E‖f − q‖² = ‖b‖² + tr C``. Its variance is ``4 bᵀ C b + 2 tr C²``.
 
 Two fresh copies agree by chance given the original; copies of one multilevel release agree with
-probability ``T(p̂_j/p̂_i)``. Distances from these laws prove nothing, as retentions are estimated.
+probability ``T(p̂_j/p̂_i)``. As retentions are estimated, distances from these laws are no proof.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator
 
 
 def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
-    """Copy's squared distance from its law, and its standard error under the law.
+    """Copy's squared distance from its law, and the standard error.
 
     Notes
     -----
@@ -162,7 +162,7 @@ class ShareGap(NamedTuple):
 
 
 def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> ShareGap:
-    """Distance of a copy's shares from the original's, by counts of shape (s, s).
+    """Distance of a copy's shares from the original's, by counts (s, s).
 
     Examples
     --------
@@ -179,7 +179,7 @@ def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> Shar
 
 
 def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
-    """``p̂`` and its standard error; below 0 for copies that avoid the original.
+    """``p̂`` and its standard error; negative if copies avoid the original.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
-from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session
+from auditor.audit.base.session import CELLS, RECORDS, Guesses, Session
 from auditor.audit.categorical import first_pass
 from auditor.audit.categorical.attack_records import attack_records
 from auditor.audit.categorical.other_rows import file_records
@@ -20,10 +20,10 @@ from auditor.audit.categorical.posterior_pass import (
     posteriors,
     shares_of,
 )
-from auditor.audit.categorical.release import UniformRelease, context_of
+from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.base import NotApplicable
-from auditor.base.types import Coalition
+from auditor.base.types import Coalition, Indices
 from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 
@@ -31,7 +31,7 @@ from auditor.scenario.model import AttackUse
 class CategoricalSession(Session):
     """One release of categories under audit."""
 
-    by_coalition, context_of = False, staticmethod(context_of)
+    by_coalition = False
 
     def __init__(self, request: ReleaseRequest) -> None:
         self.release, self.pooling = (release := UniformRelease(request)), request.pooling
@@ -54,10 +54,10 @@ class CategoricalSession(Session):
         found = attack_records(attacker, parts[0], sums, coalitions)
         return Attempt.of(found)
 
-    def joint_counts(
+    def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
-    ) -> tuple[JointCounts, float]:
-        """Counts of the values that the posterior favours, by frequency."""
+    ) -> Guesses:
+        """Cells of values by frequency; estimates have the largest posterior."""
         if knowledge.in_clear:
             raise NotApplicable("guesses of categories depend on the known attributes")
         release, data = self.release, self.release.data
@@ -66,18 +66,21 @@ class CategoricalSession(Session):
         cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
         cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
         values = np.eye(shares.size)[part] if shares.size < data.size else None
-        cells, counts = cell[part], JointCounts(min(CELLS, shares.size), coalition)
+        cells, found = cell[part], list[list[Indices]]()
         head = -(-RECORDS // len(release.groups))
         for index in range(len(release.groups)):
             block = release.block(index)
-            x, copies = block.x[:head], [block.copy(copy)[:head] for copy in coalition]
-            counts.add_copies(cells[x], [cells[copy] for copy in copies])
+            columns = [block.x[:head], *(block.copy(copy)[:head] for copy in coalition)]
             for fitted in self._fitted[use.id, knowledge.label]:
-                rows = fitted.judged(block.first, block.first + x.size)
-                for P, _, some, u in posteriors(fitted.fits[coalition], x, copies, rows):
+                rows = fitted.judged(block.first, block.first + columns[0].size)
+                for P, _, some, u in posteriors(
+                    fitted.fits[coalition], columns[0], columns[1:], rows
+                ):
                     belief = P if values is None else P @ values
-                    counts.add(cells[x[rows[some]]], cell[belief.argmax(axis=1)][u])
-        return counts, 0.0
+                    shown = [cells[column[rows[some]]] for column in columns]
+                    found.append([*shown, cell[belief.argmax(axis=1)][u]])
+        x, *copies, guess = (np.concatenate(each) for each in zip(*found, strict=True))
+        return Guesses(min(CELLS, shares.size), 0.0, x, copies, guess)
 
     def later_records(self) -> list[Measurement]:
         """Information in other rows and columns, for copies from files."""

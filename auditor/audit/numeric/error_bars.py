@@ -33,16 +33,16 @@ EXACT = 1e-12
 MOST_UNSTEADY = 1 / 3
 """Largest coefficient of variation of a best copy's error for which one release yields a gain.
 
-A ratio whose denominator comes near 0 has Cauchy-like tails and no mean.
+A ratio with a denominator near 0 has Cauchy-like tails and no mean.
 
 For copies without noise, as by a matrix, all copies carry equal information. A gain is 0 except in
 rare draws that confuse components. These draws move all attributes, so one attribute decides for
-all: a few redraws could miss them."""
+all: a few redraws could miss the rare draws."""
 
 
 @dataclass(frozen=True, repr=False)
 class Paired:
-    """Gains over single copies; arrays of shape (B, N + 1), the last column for all attributes."""
+    """Gains over single copies, (B, N + 1), all attributes last."""
 
     gain: Array
     std_error: Array
@@ -155,7 +155,7 @@ class Members:
         return cls(alone[np.argsort(numbers)], held[:, np.sort(numbers)])
 
     def best(self, each: Array) -> Indices:
-        """Place of each coalition's member with the least figure, of shape (B, c) and (B, c)."""
+        """Place of each coalition's member with the least figure, (B, c)."""
         alone = each[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
         return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
@@ -207,30 +207,27 @@ def from_groups(
     sums = with_total(sums)
     best = Members.of(coalitions).best(distortion)
     degrees = np.full_like(distortion, max(1, len(counts) - 1))
-    left_out = None
-    if bar == "jackknife" and len(counts) > 1:
-        left_out = (sums.sum(axis=0) - sums) / (rows.sum() - rows)
+    known = 1.0 if bar == "jackknife" and len(counts) > 1 else np.nan
 
-    def deviation(figures: Array | None) -> Array:
-        return np.full_like(distortion, np.nan) if figures is None else jackknife_error(figures)
+    def left_out(sums: Array) -> Array:
+        return (sums.sum(axis=0) - sums) / np.maximum(rows.sum() - rows, 1.0)
+
+    def deviation(figures: Array) -> Array:
+        return known * jackknife_error(figures)
 
     def against(single: Indices) -> Paired:
         def gains(errors: Array) -> Array:
             alone = np.take_along_axis(errors, np.broadcast_to(single, errors.shape), axis=-2)
             return collusion_gain(errors, alone, scale)
 
-        return Paired(
-            gains(distortion), deviation(None if left_out is None else gains(left_out)), degrees
-        )
+        return Paired(gains(distortion), deviation(gains(left_out(sums))), degrees)
 
     own, t = against(best), scipy.special.stdtrit(degrees, 0.975)
-    figure = Figure.symmetric(distortion, deviation(left_out), t)
-    if left_out is not None:
-        bounded = np.minimum(sums, scale * rows)
-        mean = bounded.sum(axis=0) / rows.sum()
-        reach = t * deviation((bounded.sum(axis=0) - bounded) / (rows.sum() - rows))
-        below = np.maximum(distortion - mean + reach, 0.0)  # the mean is not rounded off
-        figure = replace(figure, below=np.minimum(figure.below, below))
+    figure = Figure.symmetric(distortion, deviation(left_out(sums)), t)
+    bounded = np.minimum(sums, scale * rows)
+    # the mean is not rounded off
+    apart = distortion - bounded.sum(axis=0) / rows.sum() + t * deviation(left_out(bounded))
+    figure = replace(figure, below=np.minimum(figure.below, np.maximum(apart, 0.0)))
     return Errors(
         figure,
         Figure.symmetric(own.gain, own.std_error, t),
@@ -275,7 +272,7 @@ def from_redraws(
         return np.take_along_axis(errors, single, axis=-2)
 
     def steady(denominators: Array, gains: Array) -> Array:
-        """Spread of gains; NaN if the denominators come too near 0."""
+        """Spread of gains; NaN if a denominator may be near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
@@ -318,12 +315,9 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
     """Distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
     The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
-    figures.
-    For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage is
-    0.85 +
-    0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws show the spread alone;
-    the
-    interval is then ``t_{0.975}(R−1) · s``.
+    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean.
+    Coverage is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws
+    show the spread alone, with the interval ``t_{0.975}(R−1) · s``.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
@@ -354,7 +348,7 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
-    """``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
+    """``1 − error/alone``; 0 up to rounding, or if the copy is exact.
 
     Parameters
     ----------

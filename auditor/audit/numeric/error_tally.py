@@ -1,6 +1,6 @@
 """Sums over records of errors, for shares, quantiles and intervals.
 
-Quantiles come from counts on a fixed grid, with at least ten records on either side.
+Quantiles are of counts on a fixed grid, with at least ten records on either side.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Rounding:
 
 @dataclass
 class Tally:
-    """Sums over rows of functions of errors ``x̂ − x``, shape (b, B, N) at a time.
+    """Sums over rows of functions of errors ``x̂ − x``, shape (b, B, N).
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
+    """Counts by cell, (B, N, cells), of places, (b, B, N)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
@@ -204,7 +204,7 @@ def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
 
 
 def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
-    """Shares of records by bin, (..., bins); within a run of ``bins`` all have its mean.
+    """Shares of records, (..., bins), averaged within runs of ``bins``.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
 
 
 def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
+    """Runs of cells, ``(first, stop, records)``, with ≥ 10 records or 0.
 
     Empty cells are a run only next to cells of ten records, which hides extreme records.
 
@@ -274,7 +274,7 @@ def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
 
 
 KEEP_BYTES = 2**29
-"""Copies up to this size stay in memory; larger ones are drawn again, block by block."""
+"""Copies up to this size stay in memory; larger copies are drawn again, block by block."""
 CHUNK_VALUES = 2**15
 """Errors held at once: 256 KB, for a core's own cache."""
 REDRAWS = 39

@@ -49,21 +49,19 @@ class Held(NamedTuple):
 def rebuilt(
     plugin: Attack, held: Held, knows: Knowledge, seed: int
 ) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
-    """Return estimates (n, N), theory's distortion, the fit if by rows, and rows in clear.
+    """Return estimates (n, N), theory's distortion, the fit, known rows.
 
     Raises
     ------
     NotApplicable
-        The pairing makes no sense; the message is the reason.
+        The attack does not apply; the message is the reason.
     PluginError
         The attack returned no estimate.
     """
     scheme, table, moments, copies, levels, arrays, law = held
     blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
     rows = RowSelection(table, [knows], seed, 1)
-    released = ReleasedCopies(
-        table, moments, levels, law, blocks, joint, public=scheme.public, numbers=copies
-    )
+    released = ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies)
     view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
     if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
         # moments of transformed copies about the original's mean would be lost in rounding

@@ -51,7 +51,7 @@ PIECE_WEIGHTS = 2**17
 
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
-    """Yield runs of adjacent coalitions of equal size, each with its first place."""
+    """Yield runs of coalitions of equal size, each with its first place."""
     start = 0
     for _, run in groupby(map(len, coalitions)):
         stop = start + len(list(run))
@@ -180,7 +180,7 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
-    """Theory for pairs of maps with known weights; for equal pairs, of each map.
+    """Theory for pairs of maps with known weights.
 
     With ``V = W·root`` the error is ``b + V u``, with u independent of excess kurtoses κ. Fourth
     cumulants add ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and by attribute ``Σ_l κ_l V_jl² V'_jl² /
@@ -204,7 +204,7 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 def closed_form(
     maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: bool = False
 ) -> ClosedForm:
-    """Theory for maps with known weights: exact for any table of covariance ``K_X``.
+    """Exact theory for maps with known weights and covariance ``K_X``.
 
     For ``cancelling`` weights of far larger terms, ``S = V Vᵀ`` with ``V = W·root``, with rounding
     ``(ε |w|)²`` in place of ``ε |w|²``.
@@ -244,20 +244,14 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
     for here in maps.pieces():
         R, c = maps.residual(here), maps.offsets[here]
         rows = R.reshape(-1, R.shape[2])
-        step = max(1, PIECE_WEIGHTS // max(R.size, R.shape[2] ** 2))
-        for some in (slice(first, first + step) for first in range(0, len(groups), step)):
-            n = np.array([float(group.count) for group in groups[some]])
-            t = np.array([group.total for group in groups[some]])
-            P = np.array([group.products for group in groups[some]])
-            RP = (rows @ P).reshape(len(P), *R.shape)
-            Rt = (rows @ t.T).T.reshape(RP.shape[:3])
-            squares = np.einsum("gbnd,bnd->gbn", RP, R)
-            raw[some, here] = squares - 2.0 * c * Rt + n[:, None, None] * c**2
+        for group, found in zip(groups, raw[:, here], strict=True):
+            squares = np.einsum("bnd,bnd->bn", (rows @ group.products).reshape(R.shape), R)
+            found[:] = squares - 2.0 * c * (R @ group.total) + group.count * c**2
     return np.maximum(raw, 0.0, out=raw)
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
-    """Rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
+    """Rounding of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
 
     ``R P Rᵀ`` sums terms ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, with ``|P_ij| ≤ (P_ii
     P_jj)^½``.

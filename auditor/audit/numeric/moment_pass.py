@@ -33,7 +33,7 @@ from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
-from auditor.numerics.blocks import Job, moment_groups, readable, row_groups, walk
+from auditor.numerics.blocks import Job, added_up, moment_groups, readable, row_groups, walk
 from auditor.numerics.moments import Moments, Stack
 from auditor.numerics.random_streams import stream
 
@@ -86,7 +86,7 @@ class Draw:
         return cls(drawn[order], (np.arange(len(drawn)) % min(FOLDS, len(drawn)))[order], clear)
 
     def within(self, first: int, stop: int) -> tuple[Indices, Indices]:
-        """Chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
+        """Chosen rows in ``[first, stop)``, from ``first``, and their folds."""
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
@@ -141,7 +141,7 @@ class RowSelection:
         return draw.rows if draw is not None and draw.clear else np.empty(0, dtype=np.intp)
 
     def seen(self, knowledge: Knowledge, blocks: Blocks) -> Blocks:
-        """Blocks of the rows whose copies an adversary has."""
+        """Blocks of the rows that an adversary sees."""
         return self.judged(knowledge, blocks)[0] if isinstance(knowledge, KnownSample) else blocks
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
@@ -167,14 +167,14 @@ class RowSelection:
 def with_row_theory(
     expected: Array, fitted: Sequence[Reconstruction], seen: Blocks, judged: Blocks
 ) -> Array:
-    """Replace expected errors by theory from the true rows, where an attack has any.
+    """Replace expected errors by an attack's theory from the true rows.
 
     Parameters
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
     seen, judged : callables
-        Yield blocks of rows whose copies the attacks were fitted to, and of judged rows.
+        Yield blocks of the rows that attacks were fitted to, and of judged rows.
     """
     out = expected.copy()
     for place, each in enumerate(fitted):
@@ -198,7 +198,7 @@ class NumberBlock:
     parts: Sequence[Array]
     """Copies in the coordinates of the moments; none if they have other columns."""
     seconds: float = 0.0
-    """Time to make the copies."""
+    """Seconds spent on drawing."""
 
     @classmethod
     def of(
@@ -266,7 +266,7 @@ class Stripe:
     finite : bool
         Whether copies without moments are finite.
     seconds : float
-        Time to make the copies.
+        Seconds spent on drawing.
     """
 
     groups: dict[int, Moments] = field(default_factory=dict)
@@ -333,11 +333,11 @@ class MomentJob(Job[Stripe]):
     def _groups(self) -> list[list[tuple[int, int, int]]]:
         return moment_groups(self.rows, self.width, (self.copies + 1) * self.width)
 
-    def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
-        """Yield the sums of each stripe, from all blocks in order."""
-        source = iter(blocks)
-        yield from walk(self, lambda *_: next(source), self.rows, self.width)
-        next(source, None)  # the release may keep its copies
+    def over(self, blocks: Iterator[NumberBlock]) -> Stripe:
+        """Sums over all blocks, in order."""
+        found = added_up(self, walk(self, lambda *_: next(blocks), self.rows, self.width))
+        next(blocks, None)  # the release may keep its copies
+        return found
 
 
 def _finite(copy: NDArray[Any]) -> bool:

@@ -1,14 +1,14 @@
 """Row-level reconstruction, block by block.
 
-An estimate depends on no row further away than the attack requests, so block edges change nothing.
+An estimate depends on the neighbours that the attack requests, so block edges have no effect.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
 from auditor.audit.numeric.linear_errors import Maps, crossed
 from auditor.base import PluginError
-from auditor.base.types import Array, Block, Blocks, Coalition
+from auditor.base.types import Array, Block, Blocks, Coalition, Indices
 from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw
 
@@ -35,7 +35,7 @@ class Around(NamedTuple):
 
 
 def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
-    """Yield every block with up to ``many`` rows on either side, from place ``done`` on.
+    """Yield every block from ``done`` on, with ``many`` rows either side.
 
     Blocks are in order; the next may overwrite their arrays.
     """
@@ -101,7 +101,8 @@ def shown(
     mine = [table[start : before + rows + fitted.neighbours] for table in tables]
     own = slice(before - start, before - start + rows)
     placed = fitted.at(first - before + start)
-    return (_Inner(placed, own) if fitted.neighbours else placed), mine
+    inner = cast(Reconstruction, _Inner(placed, own)) if fitted.neighbours else placed
+    return inner, mine
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
@@ -120,42 +121,28 @@ def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     return np.concatenate(found)
 
 
-class _Inner(Reconstruction):
+class _Inner:
+    """Attack whose results are cut to a block's own rows."""
+
     def __init__(self, fitted: Reconstruction, own: slice) -> None:
         self._fitted, self._own = fitted, own
 
-    def _cut(self, found: Any) -> Any:
-        if isinstance(found, tuple):
-            return tuple(each[self._own] for each in found)
-        return None if found is None else found[self._own]
-
-    def rows(self, copies: Sequence[Array]) -> Array:
-        return self._fitted.rows(copies)[self._own]
-
-    def intervals(self, copies: Sequence[Array], confidence: float) -> Any:
-        return self._cut(self._fitted.intervals(copies, confidence))
-
-    def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
-        found = self._fitted.guesses(copies)
-        return None if found is None else map(self._cut, found)
-
-    def chances(self, copies: Sequence[Array], tolerance: float) -> Any:
-        return self._cut(self._fitted.chances(copies, tolerance))
-
-    def candidates(self, copies: Sequence[Array]) -> Any:
-        return self._cut(self._fitted.candidates(copies))
-
-    def regions(self, copies: Sequence[Array]) -> Regions | None:
-        found = self._fitted.regions(copies)
-        if found is None:
-            return None
-        return Regions(found.directions, *self._cut((found.low, found.high, found.claims)))
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fitted, name)
+        return (lambda *asked: _cut(found(*asked), self._own)) if callable(found) else found
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
 
-    def expected(self, x: Array) -> Any:
-        return self._cut(self._fitted.expected(x))
+
+def _cut(found: Any, own: slice) -> Any:
+    if isinstance(found, Regions):
+        return Regions(found.directions, *_cut((found.low, found.high, found.claims), own))
+    if isinstance(found, tuple):
+        return tuple(each[own] for each in found)
+    if isinstance(found, Iterator):
+        return (each[own] for each in found)
+    return None if found is None else found[own]
 
 
 T = TypeVar("T")
@@ -174,36 +161,42 @@ class CountsRecords(Protocol):
 
 
 class CountsInferences(Protocol):
-    """Counter of disclosed sensitive values (`auditor.audit.measures.record_disclosure`)."""
+    """Counter of disclosed values (`measures.record_disclosure`)."""
 
     def add(self, found: Inferred | None, x: Array) -> None:
         """Count one block's records."""
 
 
-def tally_linear(
-    maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None
-) -> None:
-    """Count errors of linear maps, and exact hit probabilities if Gaussian."""
+def _linear_errors(
+    maps: Maps, blocks: Blocks, centre: Array
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield pieces: x, (b, N), ``[x, y_1 …]`` and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
-    spread = None
-    # The error is normal given the record: mean −(I−V−WH) v + c, variance diag(S).
-    if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
-        S = crossed(maps, maps, K_X, law, 1).passed
-        spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
     everything = np.concatenate(parts, axis=2).reshape(B * N, 1 + N + MN).T
     size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
     for _, x, copies in blocks():
         for start in range(0, len(x), size):
-            true = x[start : start + size]
-            v = true - centre
-            y = [copy[start : start + size] - centre for copy in copies]
-            errors = np.hstack([np.ones((len(v), 1)), v, *y]) @ everything
-            tally.add(errors.reshape(len(v), B, N), true)
-            if spread is not None:
-                bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, v)
-                tally.expect(bias, spread, true)
+            rows = np.hstack([part[start : start + size] for part in (x, *copies)])
+            v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
+            yield rows[:, :N], rows, (v @ everything).reshape(len(v), B, N)
+
+
+def tally_linear(
+    maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None
+) -> None:
+    """Count errors of linear maps, and exact hit probabilities if Gaussian."""
+    spread = None
+    # The error is normal given the record: mean −(I−V−WH) v + c, variance diag(S).
+    if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
+        S = crossed(maps, maps, K_X, law, 1).passed
+        spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
+    for x, _, errors in _linear_errors(maps, blocks, centre):
+        tally.add(errors, x)
+        if spread is not None:
+            bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
+            tally.expect(bias, spread, x)
 
 
 def errors_by_rows(
@@ -211,7 +204,7 @@ def errors_by_rows(
 ) -> tuple[Array, Array]:
     """Run linear maps over the rows, if moments do not resolve the errors.
 
-    Large terms cancel before they are squared; moments square them first.
+    Large terms cancel before squares, unlike in moments.
 
     Returns
     -------
@@ -220,25 +213,27 @@ def errors_by_rows(
     grain : ndarray of shape (B, N)
         Mean squared rounding error, ``(ε Σ |w| rms(y))²``.
     """
-    B, N, MN = maps.weights.shape
-    flat, own = maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
-    sums, squares, rows = [], np.zeros(MN), 0
-    size = max(1, CHUNK_VALUES // (B * N))
-    for index, x, copies in blocks():
-        stop = 0
-        for count in filter(None, counts[index]):
-            start, stop, found = stop, stop + count, np.zeros((B, N))
-            for first in range(start, stop, size):
-                here = slice(first, min(first + size, stop))
-                raw = np.concatenate([copy[here] for copy in copies], axis=1)
-                y = raw - np.tile(centre, MN // N)
-                errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
-                found += np.einsum("rbn,rbn->bn", errors, errors)
-                squares += np.einsum("rd,rd->d", raw, raw)
-            rows += count
-            sums.append(found)
-    rms = np.sqrt(squares / max(rows, 1))
-    return np.array(sums), (np.finfo(np.float64).eps * np.abs(maps.weights) @ rms) ** 2
+    N, group = maps.offsets.shape[1], _group_of_rows(counts)
+    sums = np.zeros((group.max(initial=-1) + 1, *maps.offsets.shape))
+    squares, first = np.zeros(maps.weights.shape[2]), 0
+    for _, rows, errors in _linear_errors(maps, blocks, centre):
+        _add_squares(sums, errors, group[first : first + len(rows)])
+        squares += np.einsum("rd,rd->d", rows[:, N:], rows[:, N:])
+        first += len(rows)
+    rms = np.sqrt(squares / max(first, 1))
+    return sums, (np.finfo(np.float64).eps * np.abs(maps.weights) @ rms) ** 2
+
+
+def _group_of_rows(counts: Sequence[Sequence[int]]) -> Indices:
+    sizes = [count for groups in counts for count in groups if count]
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
+    """Add squares of errors, (b, B, N), to the sums by group, (G, B, N)."""
+    for number in np.unique(group):
+        part = errors[group == number]
+        sums[number] += np.einsum("rbn,rbn->bn", part, part)
 
 
 def tally_rows(
@@ -273,18 +268,24 @@ def tally_rows(
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    sums = []
-    expected = np.zeros(len(coalitions))
+    B, N, group = len(coalitions), tally.scale.size, _group_of_rows(counts)
+    sums, expected = np.zeros((group.max(initial=-1) + 1, B, N)), np.zeros(B)
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    alike = [every.index(one) for one in every]
+    alike, size, done = [every.index(one) for one in every], CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(
             reconstructions, coalitions, alike, around, tally, records, inferences
         )
         expected += theory
-        index, x, _ = around.block
-        sums += [*_squares(estimates, x, counts[index], tally)]
-    return np.array(sums), expected
+        x = around.block[1]
+        for start in range(0, len(x), max(FEWEST_ROWS, size)):
+            here = slice(start, start + max(FEWEST_ROWS, size))
+            errors = np.stack([estimate[here] for estimate in estimates], axis=1)
+            errors -= x[here, None]
+            tally.add(errors, x[here], start)
+            _add_squares(sums, errors, group[done + start : done + start + len(errors)])
+        done += len(x)
+    return sums, expected
 
 
 def _tally_block(
@@ -322,22 +323,6 @@ def _tally_block(
         left = of_each(lambda fitted, mine: _candidates(fitted, mine, shape))
         tally.leave(np.stack(left, axis=1))
     return estimates, [theory[place] for place in alike]
-
-
-def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally: Tally) -> Array:
-    stops = np.cumsum([count for count in counts if count]).tolist()
-    sums = np.zeros((len(stops), len(estimates), x.shape[1]))
-    size = max(FEWEST_ROWS, CHUNK_VALUES // sums[0].size) if stops else 1
-    for first in range(0, len(x), size):
-        here = slice(first, first + size)
-        errors = np.stack([estimate[here] for estimate in estimates], axis=1)
-        errors -= x[here, None]
-        tally.add(errors, x[here], first)
-        for total, (start, stop) in zip(sums, pairwise([0, *stops]), strict=True):
-            part = errors[max(0, start - first) : max(0, stop - first)]
-            if len(part):
-                total += np.einsum("rbn,rbn->bn", part, part)
-    return sums
 
 
 def _theory(fitted: Reconstruction, around: Around, x: Array) -> float:

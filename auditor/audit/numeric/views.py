@@ -14,13 +14,13 @@ The audit gathers moments of ``u`` about the table's mean; an adversary gets ``T
 
 Without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``. If
 its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
-there is no noise law. An estimated law proves nothing.
+no law is assumed. An estimated law is no proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -69,7 +69,7 @@ CHANCE = 6.0
 DEPENDENT, SURE = 0.02, 5.0
 """Least relevant correlation of noise with data, and its least number of standard errors."""
 MOST_NUMBERS = 2_000
-"""Most copies times attributes: covariances take 32 megabytes each."""
+"""Most copies times attributes: a covariance needs 32 megabytes."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +138,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
 
 
 def with_noise(K: Array, N: int) -> Array:
-    """Covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
+    """Covariance of ``[X, Y_1 − X, …]`` from that of ``[X, Y_1, …]``.
 
     Examples
     --------
@@ -176,13 +176,13 @@ class ReleasedCopies:
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable
-        Yields (block number, original rows, all copies' rows), anew at every call.
+        Yields (block number, original rows, all copies' rows) at every call.
     joint : bool
         Whether copies have the table's columns. Otherwise only attacks on rows apply.
     public : mapping
         Public parameters of the scheme.
     numbers : tuple of int
-        Numbers of the copies; by default one for each level.
+        Numbers of the copies.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
     """
@@ -192,15 +192,10 @@ class ReleasedCopies:
     levels: tuple[float, ...]
     law: NoiseLaw | None
     blocks: Blocks
-    joint: bool = True
-    public: Mapping[str, Any] = field(default_factory=dict)
-    numbers: tuple[int, ...] = ()
+    joint: bool
+    public: Mapping[str, Any]
+    numbers: tuple[int, ...]
     transformed: Transformed | None = None
-
-    def __post_init__(self) -> None:
-        """Number the copies, and make the public parameters read-only."""
-        object.__setattr__(self, "numbers", self.numbers or tuple(range(1, len(self.levels) + 1)))
-        object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
@@ -239,8 +234,8 @@ class Gathered:
     ----------
     rows : RowSelection
         Of the same table.
-    stripes : iterable of Stripe, optional
-        In order; by default one pass gathers them.
+    whole : Stripe, optional
+        Sums over all rows; gathered in one pass by default.
     late : bool
         Whether to gather moments of the copies alone, when first used: a third of the time of one
         linear attack. Without effect if adversaries know rows.
@@ -261,15 +256,18 @@ class Gathered:
         self,
         copies: ReleasedCopies,
         rows: RowSelection,
-        stripes: Iterable[Stripe] | None = None,
+        whole: Stripe | None = None,
         late: bool = False,
     ) -> None:
-        self.copies, self.rows, whole = copies, rows, Stripe()
-        self._late = late and not rows.draws
-        if stripes is None:
-            stripes = () if self._late else gathered_stripes(copies, rows)
-        for part in stripes:
-            whole.add(part)
+        self.copies, self.rows, self._late = copies, rows, late and not rows.draws
+        if whole is None and self._late:
+            whole = Stripe()
+        if whole is None:
+            table = copies.table
+            undo = None if copies.transformed is None else copies.transformed.undo
+            shape = table.rows, table.width, len(copies.numbers)
+            job = MomentJob(*shape, copies.moments.mean, rows.draws)
+            whole = job.over(NumberBlock.of(each, copies.joint, undo) for each in copies.blocks())
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
@@ -298,7 +296,7 @@ class Gathered:
                 if self._late
                 else self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
-                scheme=copies.public,
+                scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
             )
@@ -363,7 +361,7 @@ class Gathered:
         return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
-        """Moments of the rows whose copies an adversary has, by row group."""
+        """Moments of the rows that an adversary sees, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
@@ -387,11 +385,3 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
         return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
     mean = copies.moments.mean
     return Moments.merge(of_rows(held, mean) for _, _, held in copies.blocks())
-
-
-def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
-    """Sums by stripe, from one pass over the copies."""
-    table, moments = copies.table, copies.moments
-    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, rows.draws)
-    undo = None if copies.transformed is None else copies.transformed.undo
-    return job.stripes(NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
