@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,13 @@ from auditor.plugin import Array, scipy
 
 POINTS, STEPS = 96, 60
 """Points of the grid, and steps of EM."""
-FITTED, LENGTH, OVERLAP = 4096, 256, 128
+FITTED, LENGTH, OVERLAP = 2048, 256, 128
 """Most rows of a fit, rows of a piece, and its overlap with others."""
 RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02, 0.1, 0.3)
+FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
 SURE_OF = 6.0
 """Least gain of log-likelihood over independent rows."""
-TINY = 1e-200
+TINY, LEAST = 1e-100, 1e-12
 Mask = NDArray[np.bool_]
 
 
@@ -103,18 +105,23 @@ def fitted_chain(
     flat = L.reshape(-1, POINTS)
     for _ in range(STEPS):
         pi = pi * (flat / (flat @ pi)[:, None]).mean(axis=0)
+    pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
+    @cache
     def likelihood(rho: float, p: float) -> float:
         tried = replace(made, first=pi, T=transitions(pi, rho, p))
         return float(sum(np.log(total).sum() for _, total in tried.passed(L, starts)))
 
-    rho, p = start or (1.0, 0.02)
+    rho, p = start or FIRST[0]
     if start is None:
-        for _ in range(2):
+        least = np.log(flat @ pi).sum() + SURE_OF
+        rho, p = max(FIRST, key=lambda pair: likelihood(*pair))
+        if likelihood(rho, p) < least:
+            rho, p = 0.0, 1.0
+        else:
             rho = max(RHO, key=lambda rho: likelihood(rho, p))
             p = max(JUMPS, key=lambda p: likelihood(rho, p))
-        if likelihood(rho, p) < np.log(flat @ pi).sum() + SURE_OF:
-            rho, p = 0.0, 1.0
+            rho = max(RHO, key=lambda rho: likelihood(rho, p))
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)
     return made, (rho, p)
 
@@ -125,8 +132,8 @@ def transitions(pi: Array, rho: float, p: float) -> Array:
     ends[[0, -1]] = -np.inf, np.inf
     T = np.eye(len(pi))
     if rho < 1.0:
-        z = scipy.special.ndtri(np.clip(np.cumsum(pi) - 0.5 * pi, 1e-12, 1.0 - 1e-12))
+        z = scipy.special.ndtri(np.clip(np.cumsum(pi) - 0.5 * pi, LEAST, 1.0 - LEAST))
         reached = scipy.special.ndtr((ends - rho * z[:, None]) / np.sqrt(1.0 - rho * rho))
-        T = np.diff(reached, axis=1) + 1e-12 * pi
+        T = np.diff(reached, axis=1) + LEAST * pi
         T /= T.sum(axis=1, keepdims=True)
     return (1.0 - p) * T + p * pi

@@ -165,10 +165,13 @@ class Lines:
 def cosines(y: Array) -> tuple[Array, Array]:
     """Return rows' cosine transform, and its squares over the level, (n, N).
 
-    By the mean of the upper half of the frequencies.
+    By the mean of the upper half of the frequencies, or of those next to a trend's.
     """
     C = scipy.fft.dct(y, norm="ortho", axis=0)
-    return C, C**2 / ((C[len(y) // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny)
+    most = TREND_COSINES[-1]
+    upper, next_to = (C[part] ** 2 for part in (slice(len(y) // 2, None), slice(most, 3 * most)))
+    level = np.maximum(upper.mean(axis=0), next_to.mean(axis=0) if len(next_to) else 0.0)
+    return C, C**2 / (level + np.finfo(float).tiny)
 
 
 def has_trend(y: Array) -> bool:

@@ -56,6 +56,7 @@ from auditor.plugin import (
 
 from ._chain import OVERLAP, Chain, fitted_chain
 from ._deconvolution import Mixture, NoisyRows, Posterior
+from ._fits import fitted_once
 from ._lattice import OnLattices
 from ._some_rows import MOST_ROWS
 from ._spectra import FOLDS
@@ -127,6 +128,9 @@ class NeighbourMixture(RowAttack):
         alone = gaussian(mixture, view, blocks)
         seen, s = alone.seen, 1.0 - alone.seen.pencil.share
         if count < FEWEST_ROWS or not s.any():
+            return mixture.fit(view, blocks)
+        kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
+        if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
         chains = fitted_chains(
@@ -259,16 +263,18 @@ class Neighbourhood:
             )
         )
         predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
-        f = np.hstack([np.ones((len(rows), 1)), *predictions, means])
+        f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     """Return each attribute's chain, of noise variances ``s``."""
-    pairs = view.starts.setdefault("chains", {})
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
     found = []
     for a, noise in enumerate(s):
-        chain, pairs[a] = fitted_chain(y[:, a], float(noise), group, pairs.get(a))
+        make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
+        kind = "chain", group, pairs.get(a)
+        chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
         found.append(chain)
     return found
 
@@ -276,6 +282,8 @@ def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenPredictions(NoisyRows):
     """Rows whose likelihood is conditional on noise-free entries."""
+
+    sure_of = SURE_OF
 
     def part(self, where: NDArray[np.generic] | slice) -> GivenPredictions:
         return GivenPredictions(self.u[where], self.s, self.fourth)
@@ -405,29 +413,32 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
 def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> Array:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold.
 
-    Shrunk to the better prediction of features 1 to 2r. Of least error out of fold, by coordinate, with
-    or without the last ``scores`` features.
+    Shrunk to the best average of features 0 to r and r to 2r. Of least error out of fold, by coordinate,
+    with or without the last ``scores`` features. A line's share of a row is known exactly, so another
+    coefficient of the first r would find the row's own value.
     """
     r = u.shape[1]
-    errors = [((u - f[:, low : low + r]) ** 2).sum(axis=0) for low in (1, 1 + r)]
+    w, c = f[:, :r], f[:, r : 2 * r]
+    share = ((u - c) * (w - c)).sum(axis=0) / (((w - c) ** 2).sum(axis=0) + 1e-300)
+    share = np.clip(share, 0.0, 1.0)
     centre = np.zeros((f.shape[1], r))
-    centre[1 + r * np.argmin(errors, axis=0) + np.arange(r), np.arange(r)] = 1.0
-    rest = u - f @ centre
-    parts = [(f[fold == k], rest[fold == k]) for k in range(FOLDS)]
+    centre[: 2 * r] = np.vstack([np.diag(share), np.diag(1.0 - share)])
+    rest, used = u - f @ centre, f[:, r:]
+    parts = [(used[fold == k], rest[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    variances = len(u) * (f.var(axis=0) + 1e-9)
-    B, least = np.zeros((FOLDS, f.shape[1], r)), np.inf
+    variances = len(u) * (used.var(axis=0) + 1e-9)
+    B, least = np.tile(centre, (FOLDS, 1, 1)), np.full(r, np.inf)
     for ridge, more in product(RIDGES, (1.0, 1e3) if scores else (1.0,)):
         penalty = ridge * variances
         penalty[len(penalty) - scores :] *= more
         penalised = grams.sum(axis=0) - grams + np.diag(penalty)
         tried = np.linalg.solve(penalised, crossed.sum(axis=0) - crossed)
-        error = ((predicted(f, fold, tried) - rest) ** 2).mean(axis=0)
+        error = ((predicted(used, fold, tried) - rest) ** 2).mean(axis=0)
         better = error < least
-        B[:, :, better] = tried[:, :, better]
+        B[:, r:, better] = centre[r:, better] + tried[:, :, better]
         least = np.minimum(least, error)
-    return B + centre
+    return B
 
 
 def predicted(f: Array, fold: Indices, B: Array) -> Array:

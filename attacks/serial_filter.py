@@ -72,6 +72,8 @@ SPECTRUM_VALUES = 2**18
 """Approximate size of a spectrum: frequencies times squared directions."""
 LONGEST, FEWEST_SEGMENTS = 1024, 4
 """Most rows of a segment, and fewest segments: two halves of two."""
+SAME = 1e-6
+"""Relative variance of noise below which attributes are related exactly."""
 FEWEST_LINE_ROWS = 40
 """Fewest rows in which lines are sought."""
 LEAST_NOISE = 1e-9
@@ -141,6 +143,8 @@ def fitted(
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
         lines = Lines.of(y.T, np.diag(K_Z), serial is None)
+        # shares differ between attributes, but their exact relations must hold
+        lines = replace(lines, factors=lines.factors @ span(K_Z))
         if lines.frequencies.size:
             m = lines.values(0, count).T
             # two estimates of the rest, of variances 2σ⁴/n and 4σ²t/n for a trend of variance t
@@ -161,6 +165,14 @@ def fitted(
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
         taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
     return Filtered(mu, pencil, weights, 1.0 - nu, used, taps[0], known, serial, lines, taps[1:])
+
+
+def span(K: Array) -> Array:
+    """Return the projection of rows of covariance K to directions that vary, transposed."""
+    unit = np.sqrt(np.diag(K)) + np.finfo(float).tiny
+    values, Q = np.linalg.eigh(K / np.outer(unit, unit))
+    Q = Q[:, values > SAME * values[-1]]
+    return np.asarray((Q @ Q.T) / unit[:, None] * unit)
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:

@@ -24,7 +24,7 @@ from auditor import registry
 from auditor.base.types import Array
 from auditor_attacks.posterior import prior_by_likelihood
 
-LEVEL, MOST_ROWS = 0.3, 10_000
+LEVEL, MOST_ROWS = 0.3, 4_000
 RELEASES = ((LEVEL,), (LEVEL, 0.6, 0.9))
 WINDOWS, LINES = (5, 21, 81, 161), 6
 SEEDS = (2**40 + 1, 2**40 + 2, 2**40 + 3)

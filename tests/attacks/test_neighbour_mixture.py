@@ -54,7 +54,7 @@ def test_features_and_the_map_do_not_use_the_row_itself():
     )
     assert same[200]
     assert (~same).sum() == 2 * max(WINDOWS)
-    f, fold = np.hstack([np.ones((400, 1)), around(u, rows, 0, 400)]), rows % FOLDS
+    f, fold = np.hstack([np.zeros((400, 4)), around(u, rows, 0, 400)]), rows % FOLDS
     before, after = (ridge_by_fold(f, values, fold) for values in (u, changed))
     np.testing.assert_allclose(
         predicted(f, fold, after)[200], predicted(f, fold, before)[200], atol=1e-12
