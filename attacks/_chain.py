@@ -27,6 +27,9 @@ POINTS, STEPS = 96, 60
 """Points of the grid, and steps of EM."""
 FITTED, LENGTH, OVERLAP = 2048, 256, 128
 """Most rows of a fit, rows of a piece, and its overlap with others."""
+TOGETHER = 64
+"""Pieces that are smoothed together: 50 MB."""
+# tried values, and the pairs that are tried first
 RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02, 0.1, 0.3)
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
 SURE_OF = 6.0
@@ -37,7 +40,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chain:
-    """Chain of an attribute, anew in each ``group`` of rows; ``first`` is the density of a first."""
+    """Chain of an attribute along the rows.
+
+    It starts anew in each ``group`` of rows, from the density ``first``.
+    """
 
     x: Array
     first: Array
@@ -60,19 +66,23 @@ class Chain:
             f = (q / total) @ self.T
 
     def estimates(self, y: Array, first: int) -> Array:
-        """Return means given other rows, means given all, and a row's share in its own, (3, n).
+        """Return means given other rows and given all, and a row's share in its own, (3, n).
 
         Rows are from place ``first`` of the table.
         """
         n = len(y)
-        c = -(-n // LENGTH)
-        places = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + LENGTH * np.arange(c)
-        L, starts = (
-            self.likelihoods(y[np.clip(places, 0, n - 1)]),
-            (places + first) % self.group == 0,
-        )
-        L[(places < 0) | (places >= n)] = 1.0
-        found = np.empty((3, LENGTH, c))
+        pieces = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + np.arange(0, n, LENGTH)
+        found = []
+        for start in range(0, pieces.shape[1], TOGETHER):
+            places = pieces[:, start : start + TOGETHER]
+            L = self.likelihoods(y[np.clip(places, 0, n - 1)])
+            L[(places < 0) | (places >= n)] = 1.0
+            found.append(self.smoothed(L, (places + first) % self.group == 0))
+        return np.concatenate(found, axis=2).swapaxes(1, 2).reshape(3, -1)[:, :n]
+
+    def smoothed(self, L: Array, starts: Mask) -> Array:
+        """Return estimates of pieces without their overlaps, shape (3, LENGTH, c)."""
+        found = np.empty((3, LENGTH, L.shape[1]))
         b, before = np.ones(L.shape[1:]), [f for f, _ in self.passed(L, starts)]
         for t in range(len(L) - 1, OVERLAP - 1, -1):
             if t < OVERLAP + LENGTH:
@@ -82,7 +92,7 @@ class Chain:
                 found[:, t - OVERLAP] = others, mean, (square - mean**2) / self.s
             b = (L[t] * b) @ self.T.T
             b = np.where(starts[t][:, None], 1.0, b / b.max(axis=1, keepdims=True))
-        return found.swapaxes(1, 2).reshape(3, -1)[:, :n]
+        return found
 
     def likelihoods(self, y: Array) -> Array:
         return np.exp(-0.5 * (y[..., None] - self.x) ** 2 / self.s) + TINY

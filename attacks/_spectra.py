@@ -10,7 +10,8 @@ In these coordinates the copy has covariance I within a row and its noise ``diag
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
-| trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in blocks of b frequencies, of level λ | (K, N) | cai1999 |
+| trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in significant blocks of b, level λ | (K, N) | cai1999 |
+| groups | consecutive, of equally many rows; their means by place are shrunk by James and Stein's rule | (L, N) | |
 | lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """

@@ -1,28 +1,30 @@
 """Joint posterior mean given a record and the prediction of it from other rows.
 
-Joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
+Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and Markov chains.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
 | ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
-| ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
-| ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the quarter k of the table, which has row t | (r,) | |
+| ``w_t`` | best linear prediction of ``u_t`` from other rows and lines, by taps fitted without row t's fold | (r,) | ``serial_filter`` |
+| ``c_t`` | predictions by one chain per attribute, in the coordinates of u | (r,) | ``_chain`` |
+| ``f_t`` | ``c_t``, 1, and means of d in ``WINDOWS`` without row t | (F,) | |
+| ``P_t`` | the best average of ``w_t`` and ``c_t``, plus a ridge regression of the rest on f without row t's fold | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
-| ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of the filter's and of means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution; its size maximises the likelihood of u given p | | bovy2011 |
+| ``x̂_t`` | average of means given the filter, ``u_t``, ``v_t``, all ``P_t`` (linear), one attribute's, and the chain | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it). ``P_t`` is free of row t's own
-noise; the order of a copy's own values would not be. Fitted to at most 20,000 rows from all over
-the table. A panel's means stay within units of equally many rows. If the Wiener filter uses no
-other row, the attack is ``mixture-estimate``.
+Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
+``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
+20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
+many rows, windows and chains stay within units. If neither filter nor chains use other rows, the
+attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes. Other noise is treated as Gaussian. *Not checked*: noise that is
-independent between rows, and dependence of equal form along the rows.
+clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
+*Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
 from __future__ import annotations

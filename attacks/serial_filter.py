@@ -6,7 +6,7 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
-| ``m_t`` | the mean, trends and strong spectral lines | (N,) | ``_spectra.Lines`` |
+| ``m_t`` | the mean, a trend, means by place in groups, and strong spectral lines | (N,) | ``_spectra.Lines`` |
 | ``K_X, K_Z`` | covariance of the data about ``m``, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − m)`` of variance 1 with noise ν | (N, r), (r,) | |
 | ``r_h`` | autocorrelation of the noise at lag h, by its law; only ``r_0 = 1`` if records are independent | | |
@@ -16,8 +16,8 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
-fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
-result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
+fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
+lines the result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. The filter is fitted to the

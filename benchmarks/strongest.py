@@ -24,7 +24,7 @@ from auditor import registry
 from auditor.base.types import Array
 from auditor_attacks.posterior import prior_by_likelihood
 
-LEVEL, MOST_ROWS = 0.3, 4_000
+LEVEL, MOST_ROWS = 0.3, 10_000
 RELEASES = ((LEVEL,), (LEVEL, 0.6, 0.9))
 WINDOWS, LINES = (5, 21, 81, 161), 6
 SEEDS = (2**40 + 1, 2**40 + 2, 2**40 + 3)
@@ -268,7 +268,7 @@ def smoothed_floor(rows: int = 5_000, seed: int = 40) -> tuple[float, dict[str, 
     posterior = forward * backward
     estimate = posterior @ np.exp(grid) / posterior.sum(axis=1)
     floor = float(((estimate - X.x) ** 2).mean() / X.x.var(ddof=0))
-    attacks = ("llse", "mixture-estimate", "serial-filter", "neighbour-mixture")
+    attacks = ("llse", "mixture-estimate", "serial-filter", "trend-smoother", "neighbour-mixture")
     return floor, {
         name: float(auditor.attack(name, release, original=X).normalized_error) for name in attacks
     }
