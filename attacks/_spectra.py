@@ -40,8 +40,8 @@ SURE_GROUPS, FEWEST_GROUPS = 5.0, 20
 """Standard errors by which ends of groups must be rougher, and fewest groups."""
 MULTIPLE = 0.8
 """Least share of the largest excess, for longer groups: parts of groups have half of their ends."""
-SURE_BLOCK = 3.0
-"""Standard errors by which the power of a block of cosines exceeds the level."""
+SURE_BLOCK, RED = 3.0, 4.0
+"""Standard errors by which a block of cosines exceeds the level, and its least multiple of it."""
 TREND_COSINES = 1, 8, 48
 """Numbers of slow cosines that show a trend together."""
 SLOWEST = 1e-4
@@ -139,7 +139,7 @@ class Lines:
         while low < len(share):
             b = min(max(low - 1, 1), len(share) - low)
             found = power[low : low + b].sum(axis=0)
-            sure = found > b + SURE_BLOCK * np.sqrt(2.0 * b)
+            sure = found > np.maximum(b + SURE_BLOCK * np.sqrt(2.0 * b), RED * b)
             share[low : low + b] = sure * (1.0 - b / np.maximum(found, b))
             low += b
         kept = share * C[: len(share)]

@@ -127,8 +127,8 @@ class NeighbourMixture(RowAttack):
         most, count = self.parameters.components, view.released.count
         mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        alone = gaussian(mixture, view, blocks)
-        seen, s = alone.seen, 1.0 - alone.seen.pencil.share
+        seen = Seen.of(view)
+        s = 1.0 - seen.pencil.share
         if count < FEWEST_ROWS or not s.any():
             return mixture.fit(view, blocks)
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
@@ -140,6 +140,7 @@ class NeighbourMixture(RowAttack):
         )
         if not filtered.serial_rows and not any(chain.dependent for chain in chains):
             return mixture.fit(view, blocks)
+        alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
