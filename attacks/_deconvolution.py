@@ -206,6 +206,8 @@ class NoisyRows:
 
     error: ClassVar[float] = 0.0
     """Error of a row's log-likelihood, in nats. More components must gain more than this."""
+    sure_of: ClassVar[float] = 1.0
+    """Standard errors that more components must gain."""
     most_steps: ClassVar[int] = 200
     """Most EM steps. Noise that is not normal starts from the fit under normal noise."""
 
@@ -374,7 +376,7 @@ def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
         fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
         tried, found = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = found - judged
-        if gained.mean() > rows.error + gained.std() / np.sqrt(gained.size):
+        if gained.mean() > rows.error + rows.sure_of * gained.std() / np.sqrt(gained.size):
             best, judged, failures = tried, found, 0
         else:
             failures += 1

@@ -10,7 +10,8 @@ In these coordinates the copy has covariance I within a row and its noise ``diag
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
-| trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in blocks of b frequencies, of level λ | (K, N) | cai1999 |
+| trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in significant blocks of b, level λ | (K, N) | cai1999 |
+| groups | consecutive, of equally many rows; their means by place are shrunk by James and Stein's rule | (L, N) | |
 | lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
@@ -18,7 +19,8 @@ In these coordinates the copy has covariance I within a row and its noise ``diag
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +30,20 @@ from auditor.plugin import Array, scipy
 
 Spectrum = NDArray[np.complexfloating]
 
+FOLDS = 4
+"""Consecutive parts of a table. A part's rows are predicted by fits to the others."""
 PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
 MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
-SLOW = (8, 32)
-"""Tried numbers of slow cosines of a trend: few under strong noise, more if the trend bends."""
+SURE_GROUPS, FEWEST_GROUPS = 5.0, 20
+"""Standard errors by which ends of groups must be rougher, and fewest groups."""
+MULTIPLE = 0.8
+"""Least share of the largest excess, for longer groups: parts of groups have half of their ends."""
+SURE_BLOCK, RED = 3.0, 4.0
+"""Standard errors by which a block of cosines exceeds the level, and its least multiple of it."""
+TREND_COSINES = 1, 8, 48
+"""Numbers of slow cosines that show a trend together."""
 SLOWEST = 1e-4
 """Cycles over all rows of the sine that stands for a straight line."""
 LINE_ALARM, TREND_ALARM = 1e-3, 0.02
@@ -51,55 +61,86 @@ class Lines:
     factors : ndarray of shape (1 + 2L, N)
     leverage : ndarray of shape (N,)
         Mean share of a row in its own value.
+    period : int
+        Rows of equal consecutive groups, or all.
     """
 
     frequencies: Array
     factors: Array
     leverage: Array
+    period: int
 
     @classmethod
-    def none(cls, width: int) -> Lines:
-        return cls(np.zeros(0), np.zeros((1, width)), np.zeros(width))
+    def none(cls, width: int, rows: int) -> Lines:
+        return cls(np.zeros(0), np.zeros((1, width)), np.zeros(width), rows)
 
     @classmethod
-    def of(cls, y: Array, noise: Array, slow: int) -> Lines:
-        """Fit ``slow`` cosines and significant lines to rows, shape (n, N).
+    def of(cls, y: Array, noise: Array, independent: bool) -> Lines:
+        """Fit lines to rows, shape (n, N); trends and groups under ``independent`` noise.
 
         ``noise`` has variances, shape (N,).
         """
-        trend = cls.trend(y, slow)
-        y = y - trend.values(0, len(y))
-        frequencies = line_frequencies(y, noise)
-        if not frequencies.size:
-            return trend
-        found = cls(frequencies, np.zeros((0, 0)), np.zeros(0))
-        one, *waves = np.split(
-            np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0]), [1, 1 + frequencies.size]
-        )
-        both = zip(np.split(trend.factors[1:], 2), waves, strict=True)
-        return cls(
-            np.append(trend.frequencies, frequencies),
-            np.vstack([trend.factors[:1] + one, *(each for pair in both for each in pair)]),
-            trend.leverage + (1.0 + 2.0 * frequencies.size) / len(y),
-        )
+        n, period, fits = len(y), len(y), [cls.sharp]
+        if independent:
+            period = group_rows(y / (y.std(axis=0) + 1e-300), n)
+            fits = [cls.trend, cls.periodic, cls.sharp]
+        found = cls.none(y.shape[1], period)
+        for fit in fits:
+            more = fit(y - found.values(0, n), noise, period)
+            pairs = zip(np.split(found.factors[1:], 2), np.split(more.factors[1:], 2), strict=True)
+            found = cls(
+                np.append(found.frequencies, more.frequencies),
+                np.vstack([found.factors[:1] + more.factors[:1], *chain.from_iterable(pairs)]),
+                found.leverage + more.leverage,
+                period,
+            )
+        return found
 
     @classmethod
-    def trend(cls, y: Array, slow: int) -> Lines:
-        """Fit a line and slow cosines of rows, shape (n, N); none if ``slow`` is 0.
+    def sharp(cls, y: Array, noise: Array, period: int) -> Lines:
+        """Fit significant spectral lines."""
+        found = replace(cls.none(y.shape[1], period), frequencies=line_frequencies(y, noise))
+        if not found.frequencies.size:
+            return found
+        factors = np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0])
+        return replace(found, factors=factors, leverage=found.leverage + len(factors) / len(y))
+
+    @classmethod
+    def periodic(cls, y: Array, noise: Array, period: int) -> Lines:
+        """Return means of rows at equal places of groups, shrunk by James and Stein's rule.
+
+        None without groups.
+        """
+        n, N = y.shape
+        if n < 2 * period or period < 4:
+            return cls.none(N, period)
+        groups = y.reshape(-1, period, N) - y.mean(axis=0)
+        means = groups.mean(axis=0)
+        error = (groups - means).var(axis=(0, 1)) / len(groups)
+        share = np.maximum(1.0 - (period - 3) * error / ((means**2).sum(axis=0) + 1e-300), 0.0)
+        F = np.fft.rfft(share * means, axis=0)[1:] * 2.0 / period
+        F[period // 2 - 1 :] /= 1.0 + (period % 2 == 0)
+        factors = np.vstack([np.zeros((1, N)), F.real, -F.imag])
+        return cls(np.arange(1, len(F) + 1) / period, factors, share * period / n, period)
+
+    @classmethod
+    def trend(cls, y: Array, noise: Array, period: int) -> Lines:
+        """Fit a line and slow cosines to rows, shape (n, N); none without a trend.
 
         Cosines are shrunk by James and Stein's rule in dyadic blocks.
         """
-        if not slow:
-            return cls.none(y.shape[1])
+        if not has_trend(y):
+            return cls.none(y.shape[1], period)
         n, t = len(y), np.arange(len(y)) - 0.5 * (len(y) - 1)
         slope = (t @ y / (t @ t))[None]
         C, power = cosines(y - t[:, None] * slope)
-        share = np.zeros((1 + min(slow, n // 4), y.shape[1]))
+        share = np.zeros((1 + min(TREND_COSINES[-1], n // 4), y.shape[1]))
         low = 1
         while low < len(share):
             b = min(max(low - 1, 1), len(share) - low)
             found = power[low : low + b].sum(axis=0)
-            share[low : low + b] = np.maximum(1.0 - b / np.maximum(found, 1e-300), 0.0)
+            sure = found > np.maximum(b + SURE_BLOCK * np.sqrt(2.0 * b), RED * b)
+            share[low : low + b] = sure * (1.0 - b / np.maximum(found, b))
             low += b
         kept = share * C[: len(share)]
         (k,) = np.nonzero(kept.any(axis=1))
@@ -108,7 +149,9 @@ class Lines:
         half = np.pi * f[:, None]
         line = slope * n / (2.0 * np.pi * SLOWEST)
         waves = t[0] * slope, np.cos(half) * c, 0.0 * slope, -np.sin(half) * c, line
-        return cls(np.append(f, SLOWEST / n), np.vstack(waves), (share.sum(axis=0) + 1.0) / n)
+        return cls(
+            np.append(f, SLOWEST / n), np.vstack(waves), (share.sum(axis=0) + 1.0) / n, period
+        )
 
     def design(self, first: int, rows: int) -> Array:
         """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""
@@ -123,17 +166,42 @@ class Lines:
 def cosines(y: Array) -> tuple[Array, Array]:
     """Return rows' cosine transform, and its squares over the level, (n, N).
 
-    By the mean of the upper half of the frequencies.
+    By the mean of the upper half of the frequencies, or of those next to a trend's.
     """
     C = scipy.fft.dct(y, norm="ortho", axis=0)
-    return C, C**2 / ((C[len(y) // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny)
+    most = TREND_COSINES[-1]
+    upper, next_to = (C[part] ** 2 for part in (slice(len(y) // 2, None), slice(most, 3 * most)))
+    level = np.maximum(upper.mean(axis=0), next_to.mean(axis=0) if len(next_to) else 0.0)
+    return C, C**2 / (level + np.finfo(float).tiny)
 
 
 def has_trend(y: Array) -> bool:
     """Whether slow cosines exceed the level, by χ²."""
-    power = np.cumsum(cosines(y)[1][1 : 1 + SLOW[-1]], axis=0)
-    least = min(scipy.special.chdtrc(k, power[min(k, len(power)) - 1]).min() for k in (1, *SLOW))
-    return bool(least * (1 + len(SLOW)) * y.shape[1] < TREND_ALARM)
+    power = np.cumsum(cosines(y)[1][1 : 1 + TREND_COSINES[-1]], axis=0)
+    least = min(scipy.special.chdtrc(k, power[min(k, len(power)) - 1]).min() for k in TREND_COSINES)
+    return bool(least * len(TREND_COSINES) * y.shape[1] < TREND_ALARM)
+
+
+def group_rows(u: Array, count: int) -> int:
+    """Return the rows of equal consecutive groups, as of a panel; else all.
+
+    Means of adjacent rows must differ more at the ends of groups than within, in logarithms.
+    """
+    found, most = count, 0.0
+    sums = np.cumsum(np.pad(u, ((1, 0), (0, 0))), axis=0)
+    for size in range(2, len(u) // FEWEST_GROUPS + 1):
+        if count % size:
+            continue
+        ends = np.arange(size, len(u) - size + 1, size)
+        for h in {1, min(3, size // 2), size // 2}:
+            at, within = (
+                np.log(((sums[b + h] - 2.0 * sums[b] + sums[b - h]) ** 2).sum(axis=1) + 1e-300)
+                for b in (ends, ends + size // 2)
+            )
+            z = np.sqrt(len(ends)) * (at - within).mean() / ((at - within).std() + 1e-300)
+            if z > max(SURE_GROUPS, MULTIPLE * most):
+                found, most = size, max(z, most)
+    return found
 
 
 def line_frequencies(y: Array, noise: Array) -> Array:
@@ -156,24 +224,24 @@ def line_frequencies(y: Array, noise: Array) -> Array:
     return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * n))
 
 
-def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spectrum, int]:
-    """Return mean periodograms, (F, d, d), of odd and even segments.
+def periodograms(segments: Iterable[Array], length: int, count: int) -> Spectrum:
+    """Return sums of periodograms of odd and even segments by fold, (FOLDS, 2, F, d, d).
 
-    And their count. ``segments`` yields at least two of shapes (s, length, d), in order.
+    ``segments`` yields ``count`` segments of shapes (s, length, d), in order.
     """
-    sums: list[Spectrum | int] = [0, 0]
-    count = 0
+    sums: dict[int, Spectrum] = {}
+    first = 0
     for several in segments:
         transforms = scipy.fft.rfft(several.swapaxes(1, 2), PADDING * length)
-        for each in (0, 1):
-            part = transforms[(each - count) % 2 :: 2]
-            sums[each] = sums[each] + np.einsum("sif,sjf->fij", part, part.conj())
-        count += len(several)
-    return (
-        np.asarray(sums[0] / ((count + 1) // 2 * length)),
-        np.asarray(sums[1] / (count // 2 * length)),
-        count,
-    )
+        place = np.arange(first, first + len(several))
+        part = 2 * (place * FOLDS // count) + place % 2
+        for each in np.unique(part).tolist():
+            some = transforms[part == each]
+            sums[each] = sums.get(each, 0) + np.einsum("sif,sjf->fij", some, some.conj()) / length
+        first += len(several)
+    none = np.zeros_like(next(iter(sums.values())))
+    found = np.array([sums.get(each, none) for each in range(2 * FOLDS)])
+    return found.reshape(FOLDS, 2, *none.shape)
 
 
 def smoothed(P: Spectrum, lags: int) -> Spectrum:

@@ -1,28 +1,30 @@
 """Joint posterior mean given a record and the prediction of it from other rows.
 
-Joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
+Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and Markov chains.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
 | ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
-| ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
-| ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the quarter k of the table, which has row t | (r,) | |
+| ``w_t`` | best linear prediction of ``u_t`` from other rows and lines, by taps fitted without row t's fold | (r,) | ``serial_filter`` |
+| ``c_t`` | predictions by one chain per attribute, in the coordinates of u | (r,) | ``_chain`` |
+| ``f_t`` | ``c_t``, 1, and means of d in ``WINDOWS`` without row t | (F,) | |
+| ``P_t`` | the best average of ``w_t`` and ``c_t``, plus a ridge regression of the rest on f without row t's fold | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
-| ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of the filter's and of means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution; its size maximises the likelihood of u given p | | bovy2011 |
+| ``x̂_t`` | average of means given the filter, ``u_t``, ``v_t``, all ``P_t`` (linear), one attribute's, and the chain | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it). ``P_t`` is free of row t's own
-noise; the order of a copy's own values would not be. Fitted to at most 20,000 rows from all over
-the table. A panel's means stay within units of equally many rows. If the Wiener filter uses no
-other row, the attack is ``mixture-estimate``.
+Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
+``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
+20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
+many rows, windows and chains stay within units. If neither filter nor chains use other rows, the
+attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes. Other noise is treated as Gaussian. *Not checked*: noise that is
-independent between rows, and dependence of equal form along the rows.
+clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
+*Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, product
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, regression
@@ -53,9 +56,12 @@ from auditor.plugin import (
     stream,
 )
 
-from ._deconvolution import Mixture, NoisyRows
+from ._chain import OVERLAP, Chain, fitted_chain
+from ._deconvolution import Mixture, NoisyRows, Posterior
+from ._fits import fitted_once
 from ._lattice import OnLattices
 from ._some_rows import MOST_ROWS
+from ._spectra import FOLDS
 from .mixture_estimate import (
     MixtureEstimate,
     PosteriorMean,
@@ -72,7 +78,7 @@ MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
 KNOTS = 200
 """Quantiles of a map to normal scores."""
-FOLDS, FEWEST_ROWS = 4, 200
+FEWEST_ROWS = 200
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 """Tried ridges per row, in units of the features' variance."""
 STRETCH = 2_000
@@ -81,8 +87,8 @@ PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
-SURE_GROUPS, FEWEST_GROUPS = 3.5, 20
-"""Standard errors by which products within groups must be larger, and fewest groups."""
+CHAINED = 10.0
+"""Approximate number of fitted coefficients of a chain."""
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
 Estimate = Callable[[], Array]
@@ -121,25 +127,30 @@ class NeighbourMixture(RowAttack):
         most, count = self.parameters.components, view.released.count
         mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        if count < FEWEST_ROWS or not filtered.serial_rows:
+        seen = Seen.of(view)
+        s = 1.0 - seen.pencil.share
+        if count < FEWEST_ROWS or not s.any():
+            return mixture.fit(view, blocks)
+        kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
+        if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
+            return mixture.fit(view, blocks)
+        start = seen.coordinates(next(iter(blocks)))
+        chains = fitted_chains(
+            view, seen.values(start), seen.pencil.basis**2 @ s, filtered.lines.period
+        )
+        if not filtered.serial_rows and not any(chain.dependent for chain in chains):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
-        seen, s = alone.seen, 1.0 - alone.seen.pencil.share
-        if not s.any():
-            return alone
-        start = seen.coordinates(next(iter(blocks)))
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count), count)
-        some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
-        u, own, f, wiener, fold = (np.concatenate(part) for part in zip(*some, strict=True))
-        r, basis = u.shape[1], seen.pencil.basis
-        w = f[:, 1 : 1 + r]
-        B, rest = ridge_by_fold(f, u - w, fold, len(WINDOWS) * windowed.size)
-        B[:, 1 : 1 + r] += np.eye(r)
-        P = w + rest
+        near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
+        parts = samples(near, blocks, min(1.0, MOST_ROWS / count))
+        rows = Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        u, basis = rows.u, seen.pencil.basis
+        B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
+        P = predicted(rows.f, rows.fold, B)
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -148,38 +159,62 @@ class NeighbourMixture(RowAttack):
         *joint, single = (basis.T @ each for each in view.starts["predictions"])
         posteriors, each = list[tuple[OnLattices, Array]](), list[OnLattices]()
         for to in joint:
-            prior, rows = joined(u, P @ to, s, np.diag(1.0 - s))
+            prior, v = joined(u, P @ to, s, np.diag(1.0 - s))
             if posteriors:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
-                prior = fitted_prior(self.name, prior, rows, A, most, (rows.u, rows.s, A))
+                prior = fitted_prior(self.name, prior, v, A, most, (v.u, v.s, A))
             A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
             kind = f"{self.name} {len(posteriors)}"
-            posteriors.append((on_lattices(view, kind, prior, rows, A, seen.mu), to))
+            posteriors.append((on_lattices(view, kind, prior, v, A, seen.mu), to))
         noise = A_1**2 @ s
         for a, pair in enumerate(np.stack([(u @ A_1.T).T, (P @ single).T], axis=2)):
             K = A_1[[a]] * (1.0 - s) @ A_1[[a]].T
-            prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1], K)
+            prior, v = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1], K)
             kind = f"{self.name} {view.attributes[a]}"
-            prior = fitted_prior(kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
+            prior = fitted_prior(kind, prior, v, np.eye(2), most, (v.u, v.s))
             A = np.array([[unit[a], 0.0]])
-            each.append(on_lattices(view, kind, prior, rows, A, seen.mu[a : a + 1], a))
+            each.append(on_lattices(view, kind, prior, v, A, seen.mu[a : a + 1], a))
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
-        moved = u + PROBE * z
-        here = [one() for one in made.each(u, own, P, lambda: wiener)]
-        stirred = wiener + (moved - u) @ (filtered.own @ basis).T
-        d = alone.posterior.mean(moved)
-        there = [one() for one in made.each(moved, d, P, lambda: stirred)]
+        moved, step = u + PROBE * z, PROBE * z @ basis.T
+        stirred = rows._replace(
+            u=moved,
+            d=alone.posterior.mean(moved),
+            wiener=rows.wiener + step @ filtered.own.T,
+            chained=rows.chained + step * rows.share,
+        )
+        here, there = ([one() for one in made.each(those, P)] for those in (rows, stirred))
         # fitted coefficients pass more noise, as in Mallows' C_p
         joints = [alone.placed, *(one for one, _ in posteriors)]
         fitted = [filtered.lines.leverage * len(u), *(one.parameters for one in joints)]
-        fitted.append(np.hstack([one.parameters for one in each]))
+        fitted += [np.hstack([one.parameters for one in each]), np.full(view.width, CHAINED)]
         slopes = [
-            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0) + unit**2 * noise * k / len(u)
+            ((b - a) * step).mean(axis=0) / PROBE**2 + unit**2 * noise * k / len(u)
             for a, b, k in zip(here, there, fitted, strict=True)
         ]
         weights = least_risk(np.array(here) - seen.values(u), np.array(slopes))
         return replace(made, weights=weights)
+
+
+class Rows(NamedTuple):
+    """Rows with features of others.
+
+    Attributes
+    ----------
+    u, d : ndarrays of shape (b, r)
+    f : ndarray of shape (b, F)
+    wiener, chained, share : ndarrays of shape (b, N)
+        Estimates of filter and chains, and the share of an entry in its chain's estimate.
+    fold : ndarray of shape (b,)
+    """
+
+    u: Array
+    d: Array
+    f: Array
+    wiener: Array
+    chained: Array
+    share: Array
+    fold: Indices
 
 
 @dataclass(eq=False, repr=False)
@@ -192,15 +227,15 @@ class Neighbourhood:
 
     alone: PosteriorMean
     filtered: Filtered
+    chains: Sequence[Chain]
     windowed: Indices
     knots: Array
-    group: int
     count: int
 
     @property
     def reach(self) -> int:
         """Rows before and after a row that its features depend on."""
-        return max(self.filtered.neighbours, *WINDOWS)
+        return max(self.filtered.neighbours, OVERLAP, *WINDOWS)
 
     def at(self, first: int) -> Neighbourhood:
         return replace(self, filtered=self.filtered.at(first))
@@ -210,25 +245,59 @@ class Neighbourhood:
 
         Neighbours' features contain a row's own noise, so few may be in other folds.
         """
-        return (rows + self.filtered.first) * FOLDS // self.count
+        return np.clip((rows + self.filtered.first) * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array]:
-        """Return u, d, and ``f``, 1 and ``w`` first."""
-        seen = self.alone.seen
+    def of(self, copies: Sequence[Array], rows: Indices) -> Rows:
+        seen, fold = self.alone.seen, self.folds(np.arange(len(copies[0])))
         u = seen.coordinates(copies)
-        d = self.alone.posterior.mean(u)
+        d, y = self.alone.posterior.mean(u), seen.values(u)
         near = d[:, self.windowed]
-        first = self.filtered.first
-        scores = normal_scores(near, self.knots)
-        means = around(np.hstack([near, scores]), rows, first, self.group)
-        w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, means])
+        near = np.hstack([near, normal_scores(near, self.knots)])
+        means = around(near, rows, self.filtered.first, self.filtered.lines.period)
+        wiener, w = self.filtered.crossed(copies, fold)
+        c, chained, share = (
+            np.stack(each, axis=1)[rows]
+            for each in zip(
+                *(
+                    chain.estimates(a, self.filtered.first)
+                    for chain, a in zip(self.chains, y.T, strict=True)
+                ),
+                strict=True,
+            )
+        )
+        predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
+        f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
+        return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
 
 
-def samples(
-    near: Neighbourhood, blocks: Iterable[list[Array]], share: float
-) -> Iterator[tuple[Array, Array, Array, Array, Indices]]:
-    """Yield u, d, ``f``, the filter's estimates and folds of evenly spread stretches of rows."""
+def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
+    """Return each attribute's chain, of noise variances ``s``."""
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
+    found = []
+    for a, noise in enumerate(s):
+        make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
+        kind = "chain", group, pairs.get(a)
+        chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
+        found.append(chain)
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GivenPredictions(NoisyRows):
+    """Rows whose likelihood is conditional on noise-free entries."""
+
+    sure_of = SURE_OF
+
+    def part(self, where: NDArray[np.generic] | slice) -> GivenPredictions:
+        return GivenPredictions(self.u[where], self.s, self.fourth)
+
+    def chances(self, prior: Mixture) -> tuple[Array, Array]:
+        q, found = super().chances(prior)
+        return q, found - Posterior(prior, self.s).without(self.s > 0.0).chances(self.u)[1]
+
+
+def samples(near: Neighbourhood, blocks: Iterable[list[Array]], share: float) -> Iterator[Rows]:
+    """Yield evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
@@ -237,9 +306,7 @@ def samples(
             low, stop = max(0, start - near.reach), start + max(1, round(n * share / count))
             stretch = [copy[low : stop + near.reach] for copy in copies]
             rows = np.arange(start - low, min(stop, n) - low)
-            here = near.at(first + low)
-            wiener = here.filtered.rows(stretch)[rows]
-            yield *here.of(stretch, rows), wiener, here.folds(rows)
+            yield near.at(first + low).of(stretch, rows)
         first += n
 
 
@@ -254,7 +321,9 @@ def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
     sure = np.flatnonzero((found - explained) ** 2 > 2.0 * s_u * explained)
     V[np.ix_(sure, sure)] = K[np.ix_(sure, sure)]
     V = clip_to_psd(V, covariance)
-    return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), NoisyRows(v, s, np.zeros_like(s))
+    return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), GivenPredictions(
+        v, s, np.zeros_like(s)
+    )
 
 
 def by_unit(seen: Seen) -> tuple[Array, Array]:
@@ -295,26 +364,25 @@ class WithNeighbours(Reconstruction):
         return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        rows, found = np.arange(len(copies[0])), np.zeros(copies[0].shape)
-        u, own, f = self.near.of(copies, rows)
-        P = predicted(f, self.near.folds(rows), self.B)
-        each = self.each(u, own, P, partial(self.near.filtered.rows, copies))
+        rows, found = self.near.of(copies, np.arange(len(copies[0]))), np.zeros(copies[0].shape)
+        each = self.each(rows, predicted(rows.f, rows.fold, self.B))
         for estimate, weight in zip(each, self.weights, strict=True):
             if weight.any():
                 found += weight * estimate()
         return found
 
-    def each(self, u: Array, own: Array, P: Array, wiener: Estimate) -> list[Estimate]:
+    def each(self, rows: Rows, P: Array) -> list[Estimate]:
         """Return functions to each estimate in data units, the filter's first."""
-        A_1 = by_unit(self.near.alone.seen)[1]
+        A_1, u = by_unit(self.near.alone.seen)[1], rows.u
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
 
         def alone() -> Array:
             found = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
             return np.hstack(found)
 
+        own = partial(self.near.alone.placed.mean, u, rows.d)
         joint = [partial(one.mean, np.hstack([u, P @ to])) for one, to in self.posteriors]
-        return [wiener, partial(self.near.alone.placed.mean, u, own), *joint, alone]
+        return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained]
 
 
 def quantiles(values: Array) -> Array:
@@ -327,24 +395,6 @@ def normal_scores(values: Array, knots: Array) -> Array:
     levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
     pairs = zip(values.T, knots.T, strict=True)
     return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
-
-
-def group_rows(u: Array, count: int) -> int:
-    """Return the rows of equal consecutive groups, as of a panel; else all."""
-    found, most = count, SURE_GROUPS
-    sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
-    for size in range(2, len(u) // FEWEST_GROUPS + 1):
-        if count % size:
-            continue
-        products = [
-            (np.diff(sums[at::size], axis=0) ** 2 - np.diff(squares[at::size], axis=0)).sum(axis=1)
-            for at in (0, size // 2)
-        ]
-        error = np.sqrt(sum(each.var() / len(each) for each in products)) + 1e-300
-        z = (products[0].mean() - products[1].mean()) / error
-        if z > most:
-            found, most = size, z
-    return found
 
 
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
@@ -363,27 +413,35 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     return np.stack(found, axis=2).reshape(len(rows), -1)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[Array, Array]:
-    """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
+def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> Array:
+    """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold.
 
-    Of least error out of fold, by coordinate, with or without the last ``scores`` features.
+    Shrunk to the best average of features 0 to r and r to 2r. Of least error out of fold, by coordinate,
+    with or without the last ``scores`` features. A line's share of a row is known exactly, so another
+    coefficient of the first r would find the row's own value.
     """
-    parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
+    r = u.shape[1]
+    w, c = f[:, :r], f[:, r : 2 * r]
+    share = ((u - c) * (w - c)).sum(axis=0) / (((w - c) ** 2).sum(axis=0) + 1e-300)
+    share = np.clip(share, 0.0, 1.0)
+    centre = np.zeros((f.shape[1], r))
+    centre[: 2 * r] = np.vstack([np.diag(share), np.diag(1.0 - share)])
+    rest, used = u - f @ centre, f[:, r:]
+    parts = [(used[fold == k], rest[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    variances = len(u) * (f.var(axis=0) + 1e-9)
-    B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
+    variances = len(u) * (used.var(axis=0) + 1e-9)
+    B, least = np.tile(centre, (FOLDS, 1, 1)), np.full(r, np.inf)
     for ridge, more in product(RIDGES, (1.0, 1e3) if scores else (1.0,)):
         penalty = ridge * variances
         penalty[len(penalty) - scores :] *= more
         penalised = grams.sum(axis=0) - grams + np.diag(penalty)
         tried = np.linalg.solve(penalised, crossed.sum(axis=0) - crossed)
-        found = predicted(f, fold, tried)
-        error = ((found - u) ** 2).mean(axis=0)
+        error = ((predicted(used, fold, tried) - rest) ** 2).mean(axis=0)
         better = error < least
-        B[:, :, better], P[:, better] = tried[:, :, better], found[:, better]
+        B[:, r:, better] = centre[r:, better] + tried[:, :, better]
         least = np.minimum(least, error)
-    return B, P
+    return B
 
 
 def predicted(f: Array, fold: Indices, B: Array) -> Array:

@@ -6,7 +6,7 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
-| ``m_t`` | the mean, trends and strong spectral lines | (N,) | ``_spectra.Lines`` |
+| ``m_t`` | the mean, a trend, means by place in groups, and strong spectral lines | (N,) | ``_spectra.Lines`` |
 | ``K_X, K_Z`` | covariance of the data about ``m``, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − m)`` of variance 1 with noise ν | (N, r), (r,) | |
 | ``r_h`` | autocorrelation of the noise at lag h, by its law; only ``r_0 = 1`` if records are independent | | |
@@ -16,8 +16,8 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
-fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
-result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
+fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
+lines the result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. The filter is fitted to the
@@ -30,7 +30,7 @@ Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,7 +38,7 @@ import numpy as np
 
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd, symmetric_root
+from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd
 from auditor.plugin import (
     Array,
     Cost,
@@ -50,17 +50,15 @@ from auditor.plugin import (
     View,
     register,
     scipy,
-    stream,
 )
 
 from ._fits import fitted_once
 from ._spectra import (
+    FOLDS,
     PADDING,
-    SLOW,
     Lines,
     Spectrum,
     excess_risk,
-    has_trend,
     judged_by,
     noise_spectrum,
     periodograms,
@@ -74,6 +72,8 @@ SPECTRUM_VALUES = 2**18
 """Approximate size of a spectrum: frequencies times squared directions."""
 LONGEST, FEWEST_SEGMENTS = 1024, 4
 """Most rows of a segment, and fewest segments: two halves of two."""
+SAME = 1e-6
+"""Relative variance of noise below which attributes are related exactly."""
 FEWEST_LINE_ROWS = 40
 """Fewest rows in which lines are sought."""
 LEAST_NOISE = 1e-9
@@ -82,8 +82,6 @@ MOST_LINE_ROWS = 2**17
 """Most rows in which lines are sought: a second per ten attributes."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
-PROBE = 0.05
-"""Step of numerical derivatives, in deviations of the noise."""
 SURE_OF = 2.0
 """Standard errors by which memory must help. Unordered records exceed this about once in 30
 tables."""
@@ -116,18 +114,12 @@ class SerialFilter(RowAttack):
         make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
         parts = (centred(view.weights, copies, mu) for copies in blocks)
         if count > MOST_LINE_ROWS:
-            found = make(starts.get("lags"), 0, parts)
+            found = make(starts.get("lags"), parts)
         else:
             y = np.hstack(list(parts))
             kind, inputs = (self.name, serial, known), (K_X, K_Z, mu, view.weights, y)
-            if "slow" not in starts:
-                starts["slow"] = 0
-                if serial is None and count >= FEWEST_LINE_ROWS and has_trend(y.T):
-                    rng = stream(view.seed, self.name)
-                    choose = partial(least_risk, make, y, K_Z, rng)
-                    starts["slow"] = fitted_once(choose, (kind, view.seed), *inputs)
-            lags, slow = starts.get("lags"), starts["slow"]
-            found = fitted_once(lambda: make(lags, slow, [y]), (kind, lags, slow), *inputs)
+            lags = starts.get("lags")
+            found = fitted_once(lambda: make(lags, [y]), (kind, lags), *inputs)
         starts.setdefault("lags", max(1, found.neighbours // 2))
         return found
 
@@ -141,18 +133,18 @@ def fitted(
     count: int,
     known: bool,
     lags: int | None,
-    slow: int,
     parts: Iterable[Array],
 ) -> Filtered:
     """Return the filter of centred rows, given the moments of data and noise.
 
-    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``,
-    ``slow`` as for ``Lines``.
+    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
     """
-    lines = Lines.none(len(mu))
+    lines = Lines.none(len(mu), count)
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
-        lines = Lines.of(y.T, np.diag(K_Z), slow)
+        lines = Lines.of(y.T, np.diag(K_Z), serial is None)
+        # shares differ between attributes, but their exact relations must hold
+        lines = replace(lines, factors=lines.factors @ span(K_Z))
         if lines.frequencies.size:
             m = lines.values(0, count).T
             # two estimates of the rest, of variances 2σ⁴/n and 4σ²t/n for a trend of variance t
@@ -168,34 +160,19 @@ def fitted(
 
     length = segment_length(count, used.size)
     r = autocorrelations(serial, length)
-    taps = np.diag(1.0 - nu[used])[None]
+    taps = np.tile(np.diag(1.0 - nu[used]), (1 + FOLDS, 1, 1, 1))
     if length and used.size:
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
-        taps = fitted_taps(segments(coordinates, length), r, nu[used], lags)
-    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
+        taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
+    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps[0], known, serial, lines, taps[1:])
 
 
-def least_risk(
-    make: Callable[[int | None, int, list[Array]], Filtered],
-    y: Array,
-    K_Z: Array,
-    rng: np.random.Generator,
-) -> int:
-    """Return the number of slow cosines of least unbiased risk.
-
-    ``E(x̂ − y)² + 2 Σ z ∂x̂/∂y z``, from fits to ``y + PROBE z``. The probe z, shape (N, n), has the
-    noise's covariance. Its cosines have random signs, so a trend's degrees of freedom are exact.
-    """
-    signs = rng.choice((-1.0, 1.0), y.shape)
-    z = symmetric_root(K_Z) @ scipy.fft.idct(signs, norm="ortho", axis=1)
-    moved, tried, risks = y + PROBE * z, (0, *SLOW), []
-    for slow in tried:
-        found = make(None, slow, [y])
-        here = found.of_centred(y)
-        there = make(max(1, found.neighbours // 2), slow, [moved]).of_centred(moved)
-        risk = (here - y) ** 2 + 2.0 / PROBE * (there - here) * z
-        risks.append((risk.mean(axis=1) / y.var(axis=1)).sum())
-    return tried[int(np.argmin(risks))]
+def span(K: Array) -> Array:
+    """Return the projection of rows of covariance K to directions that vary, transposed."""
+    unit = np.sqrt(np.diag(K)) + np.finfo(float).tiny
+    values, Q = np.linalg.eigh(K / np.outer(unit, unit))
+    Q = Q[:, values > SAME * values[-1]]
+    return np.asarray((Q @ Q.T) / unit[:, None] * unit)
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
@@ -228,33 +205,40 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
         left = rows[whole:].copy()
 
 
-def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | None = None) -> Array:
-    """Return the filter's taps, shape (2m + 1, d, d); lag 0 alone if unsure.
+def fitted_taps(
+    stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: int | None = None
+) -> Array:
+    """Return taps, of all rows and without each fold, (1 + FOLDS, 2m + 1, d, d).
+
+    Lag 0 alone if unsure.
 
     Parameters
     ----------
     stretches : iterable of ndarrays of shape (s, length, d)
-        The copy, in coordinates of variance 1.
+        ``count`` segments of the copy, in coordinates of variance 1.
     r : ndarray of shape (length,)
     nu : ndarray of shape (d,)
     lags : int, optional
         None chooses it. Fits to redraws keep that of the release.
     """
     length = len(r)
-    odd, even, count = periodograms(stretches, length)
+    sums = periodograms(stretches, length, count)
 
     def taps() -> Array:
+        odd, even = sums.sum(axis=0) / np.array([(count + 1) // 2, count // 2])[:, None, None, None]
         chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
         if chosen == 1:
-            return np.diag(1.0 - nu)[None]
-        G = wiener_gain(
-            smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
-            noise_spectrum(r, nu, chosen),
-        )
-        g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
-        return np.concatenate([g[-m:], g[: m + 1]])
+            return np.tile(np.diag(1.0 - nu), (1 + FOLDS, 1, 1, 1))
+        noise, m, found = noise_spectrum(r, nu, chosen), 2 * chosen, []
+        rest = np.bincount(np.arange(count) * FOLDS // count, minlength=FOLDS)
+        whole = sums.sum(axis=1)
+        for left, rows in zip([0.0 * whole[0], *whole], [0, *rest], strict=True):
+            G = wiener_gain(smoothed((whole.sum(axis=0) - left) / (count - rows), chosen), noise)
+            g = np.fft.irfft(G, PADDING * length, axis=0)
+            found.append(np.concatenate([g[-m:], g[: m + 1]]))
+        return np.array(found)
 
-    return fitted_once(taps, ("taps", count, lags), odd, even, r, nu)
+    return fitted_once(taps, ("taps", count, lags), sums, r, nu)
 
 
 def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
@@ -295,6 +279,7 @@ class Filtered(Reconstruction):
     known: bool
     serial: Autoregression | None
     lines: Lines
+    without: Array
     first: int = 0
 
     def __post_init__(self) -> None:
@@ -325,21 +310,27 @@ class Filtered(Reconstruction):
         m = self.lines.values(self.first, y.shape[1]).T
         return self._passed(y - m) + m
 
-    def predicted(self, copies: Sequence[Array]) -> Array:
-        """Return predictions of all rows from other rows and lines, shape (b, N).
+    def crossed(self, copies: Sequence[Array], fold: Indices) -> tuple[Array, Array]:
+        """Return estimates, and predictions from other rows and lines alone, shapes (b, N).
 
-        ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, the best linear prediction if the
-        spectrum is true: ``I − G = N S_Y⁻¹``. For noise that is independent between rows.
+        Predictions are ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, the best linear ones
+        if the spectrum is true: ``I − G = N S_Y⁻¹``. Taps are fitted without the ``fold`` of a row, shape
+        (b,), and so without its noise. For noise that is independent between rows.
         """
         y, m = self._parted(self.weights, copies)
-        h = self.lines.leverage[:, None]
+        A, c = self.pencil.basis, self.pencil.inverse @ y
+        x, h = m + (A * self.kept) @ c, self.lines.leverage[:, None]
         m = m - h / (1.0 - h) * y
         if self.neighbours:
-            g_0, (A, inverse) = self.taps[self.neighbours], (self.pencil.basis, self.pencil.inverse)
-            c = inverse[self.used] @ y
-            others = self._convolved(c) - g_0 @ c
-            m = m + A[:, self.used] @ np.linalg.solve(np.eye(len(g_0)) - g_0, others)
-        return np.ascontiguousarray((m + self.mu[:, None]).T)
+            A, kept, c = A[:, self.used], self.kept[self.used], c[self.used]
+            for k in np.unique(fold):
+                taps, here = self.without[k], fold == k
+                found, g_0 = self._convolved(c, taps)[:, here], taps[self.neighbours]
+                x[:, here] += A @ (found - kept[:, None] * c[:, here])
+                others = found - g_0 @ c[:, here]
+                m[:, here] += A @ np.linalg.solve(np.eye(len(g_0)) - g_0, others)
+        x, m = (np.ascontiguousarray((each + self.mu[:, None]).T) for each in (x, m))
+        return x, m
 
     def _parted(self, weights: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
         y = centred(weights, copies, self.mu)
@@ -374,12 +365,12 @@ class Filtered(Reconstruction):
         if not self.neighbours:
             return (A * alone) @ self.pencil.inverse @ y
         alone[self.used] = 0.0
-        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y)
+        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y, self.taps)
         return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
 
-    def _convolved(self, c: Array) -> Array:
+    def _convolved(self, c: Array, taps: Array) -> Array:
         many = self.neighbours
-        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), self.taps)
+        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), taps)
 
 
 def convolved(c: Array, taps: Array) -> Array:

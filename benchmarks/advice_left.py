@@ -1,14 +1,16 @@
 """Share left at recommended levels: `python -m benchmarks.advice_left --write docs/evidence/advice.md`.
 
 `--rows 2000` takes more rows, `--only cps` one table. The tables of `benchmarks.strongest`, sorted
-by their first column or shuffled. Twelve minutes of processor time."""
+by their first column or shuffled, and for some the advice from earlier attacks alone."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,16 @@ import pandas as pd
 import auditor
 from auditor import registry
 from auditor.runs.advice.advise import advise
+from auditor.runs.advice.audits import Asked
 from auditor.runs.advice.columns import Request
 from benchmarks.strongest import ATTACKS, LINES, WINDOWS, from_outside, tables
 
 TARGET, SCHEME = 0.5, "corner-wave"
+EARLIER, COMPARED = ATTACKS[:5], ("economics", "elnino", "cps")
+"""Attacks before neighbour-mixture, and tables of the comparison."""
+HEADER = """\
+| table | order | rows | level | releases | least share | attack | releases below the target |
+| --- | --- | --: | --: | --: | --: | --- | --: |"""
 INTRODUCTION = f"""\
 # Share left at recommended levels
 
@@ -30,9 +38,12 @@ the least share that any attack leaves of any attribute, over the releases. Besi
 scripts from outside: moving averages of {", ".join(map(str, WINDOWS))} rows, and the {LINES} strongest spectral lines of the copy.
 Level *none*: advice refuses, as no level of its grid, up to 1,000, meets the target.
 
-| table | order | rows | level | releases | least share | attack | releases below the target |
-| --- | --- | --: | --: | --: | --: | --- | --: |
+{HEADER}
 """
+COMPARISON = f"""
+Advice from earlier attacks alone ({", ".join(EARLIER)}), and what all attacks leave at its level:
+
+{HEADER}"""
 
 
 def least(frame: pd.DataFrame, level: float, seed: int) -> tuple[float, str]:
@@ -47,15 +58,29 @@ def least(frame: pd.DataFrame, level: float, seed: int) -> tuple[float, str]:
     )
 
 
-def line(name: str, order: str, frame: pd.DataFrame, releases: int) -> str:
-    """Return a row of the page."""
+def advised(frame: pd.DataFrame, attacks: tuple[str, ...] = ()) -> float | None:
+    """Return the recommended level, measured against all or some attacks; None if refused."""
     frame.to_csv("table.csv", index=False)
-    start = f"| {name} | {order} | {len(frame):,} |"
+    scenario = Asked.scenario
+
+    def some(*args: object, **kwargs: object) -> dict[str, object]:
+        made = scenario(*args, **kwargs)  # type: ignore[arg-type]
+        return made | ({"attacks": list(attacks)} if made["attacks"] == "all" else {})
+
     try:
-        advice = advise(Request("table.csv", 1, TARGET, schemes=(SCHEME,)))
+        with mock.patch.object(Asked, "scenario", some) if attacks else nullcontext():
+            return float(
+                advise(Request("table.csv", 1, TARGET, schemes=(SCHEME,))).chosen.levels[0]
+            )
     except auditor.AuditorError:
+        return None
+
+
+def line(name: str, order: str, frame: pd.DataFrame, level: float | None, releases: int) -> str:
+    """Return a row of the page."""
+    start = f"| {name} | {order} | {len(frame):,} |"
+    if level is None:
         return f"{start} none | 0 | – | – | – |"
-    level = advice.chosen.levels[0]
     found = [least(frame, level, 2**40 + 100 + k) for k in range(releases)]
     share, attack = min(found)
     below = sum(each < TARGET for each, _ in found)
@@ -78,7 +103,7 @@ def main() -> None:
         for name, frame in tables(asked.package_files)
         if name in (asked.only.split(",") if asked.only else [name])
     ]
-    lines = []
+    lines, earlier = list[str](), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, frame in found:
@@ -87,13 +112,17 @@ def main() -> None:
                 "shuffled": frame.sample(frac=1.0, random_state=0),
             }
             for order, each in orders.items():
-                lines.append(line(name, order, each.reset_index(drop=True), asked.releases))
+                each = each.reset_index(drop=True)
+                lines.append(line(name, order, each, advised(each), asked.releases))
                 print(lines[-1], flush=True)
+                if name in COMPARED:
+                    earlier.append(line(name, order, each, advised(each, EARLIER), asked.releases))
+                    print(earlier[-1], flush=True)
         os.chdir("/")
     if page:
-        some = f"advice_left --only {asked.only}" if asked.only else "advice_left"
+        some = f"advice_left --rows {asked.rows}" + (f" --only {asked.only}" if asked.only else "")
         head = INTRODUCTION.replace("advice_left", some, 1)
-        page.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+        page.write_text(head + "\n".join([*lines, COMPARISON, *earlier]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def smoothed_floor(rows: int = 5_000, seed: int = 40) -> tuple[float, dict[str, 
     posterior = forward * backward
     estimate = posterior @ np.exp(grid) / posterior.sum(axis=1)
     floor = float(((estimate - X.x) ** 2).mean() / X.x.var(ddof=0))
-    attacks = ("llse", "mixture-estimate", "serial-filter", "neighbour-mixture")
+    attacks = ("llse", "mixture-estimate", "serial-filter", "trend-smoother", "neighbour-mixture")
     return floor, {
         name: float(auditor.attack(name, release, original=X).normalized_error) for name in attacks
     }

@@ -1,20 +1,16 @@
 """Neighbour mixture."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
-from auditor_attacks.neighbour_mixture import (
-    FOLDS,
-    WINDOWS,
-    around,
-    group_rows,
-    least_risk,
-    predicted,
-    ridge_by_fold,
-)
+from auditor_attacks._chain import Chain, fitted_chain, transitions
+from auditor_attacks._spectra import FOLDS, group_rows
+from auditor_attacks.neighbour_mixture import WINDOWS, around, least_risk, predicted, ridge_by_fold
 
 
 def series(rows, rho, seed=0, attributes=3):
@@ -61,8 +57,8 @@ def test_features_and_the_map_do_not_use_the_row_itself():
     )
     assert same[200]
     assert (~same).sum() == 2 * max(WINDOWS)
-    f, fold = np.hstack([np.ones((400, 1)), around(u, rows, 0, 400)]), rows % FOLDS
-    before, after = (ridge_by_fold(f, values, fold)[0] for values in (u, changed))
+    f, fold = np.hstack([np.zeros((400, 4)), around(u, rows, 0, 400)]), rows % FOLDS
+    before, after = (ridge_by_fold(f, values, fold) for values in (u, changed))
     np.testing.assert_allclose(
         predicted(f, fold, after)[200], predicted(f, fold, before)[200], atol=1e-12
     )
@@ -79,6 +75,39 @@ def test_a_panel_s_units_are_found_and_used():
     release = auditor.perturb(X, "corner-wave", [0.3], seed=2**40 + 9)
     # a unit's mean alone leaves 0.3/7 of the constant columns
     assert left("neighbour-mixture", release) < 0.12
+
+
+def test_a_chain_s_estimates_are_sums_over_all_paths():
+    """Two groups of four rows on a grid of five points."""
+    rng = np.random.default_rng(2**40)
+    x, y, first = np.linspace(-1.0, 2.0, 5), rng.normal(size=8), rng.dirichlet(np.ones(5))
+    chain = Chain(x, first, transitions(first, 0.7, 0.2), 0.5, 4, True)
+    expected = np.empty((3, 8))
+    for low in (0, 4):
+        paths = np.array(list(product(range(5), repeat=4)))
+        steps = [chain.T[paths[:, t], paths[:, t + 1]] for t in range(3)]
+        near = np.exp(-((y[low : low + 4] - x[paths]) ** 2))
+        for t in range(4):
+            p = first[paths[:, 0]] * np.prod(steps, axis=0) * np.delete(near, t, 1).prod(axis=1)
+            expected[0, low + t] = p @ x[paths[:, t]] / p.sum()
+            p = p * near[:, t]
+            mean = expected[1, low + t] = p @ x[paths[:, t]] / p.sum()
+            expected[2, low + t] = p @ (x[paths[:, t]] - mean) ** 2 / p.sum() / 0.5
+    np.testing.assert_allclose(chain.estimates(y, 0), expected, atol=1e-9)
+
+
+def test_chains_depend_on_order_alone():
+    """A random walk, equal values in households, and both in no order."""
+    rng = np.random.default_rng(2**40)
+    for x in (np.cumsum(rng.normal(size=1200)), np.repeat(rng.gamma(1.0, size=400), 3)):
+        s = 0.5 * x.var()
+        for values, ordered in ((x, True), *((rng.permutation(x), False) for _ in range(10))):
+            y = values + np.sqrt(s) * rng.normal(size=len(x))
+            chain = fitted_chain(y, s, len(y))[0]
+            assert chain.dependent == ordered
+        y = x + np.sqrt(s) * rng.normal(size=len(x))
+        left = ((fitted_chain(y, s, len(y))[0].estimates(y, 0)[1] - x) ** 2).mean() / x.var()
+        assert left < 0.24  # a row alone leaves 0.33 of normal values
 
 
 def test_weights_of_least_risk_by_hand():

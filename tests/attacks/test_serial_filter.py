@@ -7,14 +7,22 @@ from scipy.stats import binom
 import auditor
 from auditor.data.sources.series import autoregression
 from auditor.numerics.linear_algebra import Pencil
-from auditor_attacks._spectra import TREND_ALARM, Lines, has_trend, over_frequencies, wiener_gain
+from auditor_attacks._spectra import (
+    FOLDS,
+    TREND_ALARM,
+    Lines,
+    has_trend,
+    over_frequencies,
+    wiener_gain,
+)
 from auditor_attacks.serial_filter import Filtered
 from auditor_attacks.trend_smoother import smoothed
 
 
 def filtered(mu, *parts, known=False):
     """A filter without lines under noise that is independent between rows."""
-    return Filtered(mu, *parts, known, None, Lines.none(len(mu)))
+    lines = Lines.none(len(mu), len(mu))
+    return Filtered(mu, *parts, known, None, lines, np.stack([parts[-1]] * FOLDS))
 
 
 def series(rows, a, N=1, seed=0):
