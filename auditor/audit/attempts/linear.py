@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -212,16 +212,6 @@ def _held_out(batch: Sequence[Affine], knowledge: Knowledge) -> bool:
 # -- Cells of an attribute's originals, copies and estimates ---------------------------------------
 
 
-@dataclass
-class _Estimates:
-    column: int
-    place: int
-    found: list[Array] = field(default_factory=list)
-
-    def add(self, errors: Array, x: Array) -> None:
-        self.found.append(x[:, self.column] + errors[:, self.place, self.column])
-
-
 def number_guesses(
     opened: Opened, attack: Attack, knowledge: Knowledge, coalition: Coalition, column: int
 ) -> Guesses:
@@ -234,8 +224,8 @@ def number_guesses(
     head = block_head(release.table.rows, release.table.width, RECORDS)
     rows: Blocks = release.blocks if head is None else partial(release.heads, head)
     judged, groups = opened.judged(knowledge, rows)
-    shown, estimates = list[list[Array]](), _Estimates(column, 0)
-    tally = Tally(np.sqrt(np.diag(K_X)), also=estimates)
+    shown, place, errors = list[list[Array]](), 0, list[tuple[Array, Array]]()
+    tally = Tally(np.sqrt(np.diag(K_X)), kept=errors)
 
     def watched() -> Iterator[Block]:
         for index, x, copies in judged():
@@ -244,7 +234,7 @@ def number_guesses(
             yield index, x, copies
 
     if isinstance(attack, LinearAttack):
-        estimates.place = opened.needed.index(coalition)
+        place = opened.needed.index(coalition)
         maps = padded_maps(opened, attack, knowledge)[1]
         tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
     elif isinstance(attack, RowAttack):
@@ -252,8 +242,9 @@ def number_guesses(
         tally_rows(*fitted, watched, groups, tally)
     else:
         raise NotApplicable(f"{attack.name} estimates no numbers")
+    guesses = [x[:, column] + e[:, place, column] for e, x in errors]
     x, *copies, guess = (
         number_cells(np.concatenate(each), float(mean[column]), float(tally.scale[column]))
-        for each in (*zip(*shown, strict=True), estimates.found)
+        for each in (*zip(*shown, strict=True), guesses)
     )
     return Guesses(CELLS, 1.0 / PER_DEVIATION, x, copies, guess)

@@ -245,6 +245,7 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
     Standard errors are over independent units. Shares are widened as by Agresti and Coull.
     """
     errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
+    errors = np.abs(errors)
     reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
     for one in weightings(base, len(x)):
         if len(one.weights) != len(x):

@@ -94,7 +94,7 @@ class Tally:
     sample, stride : Tally or None, int
         Tally of every ``stride``-th record of a block.
     kept : list of (errors, true values), or None
-        Absolute errors of every record too, if a list.
+        Errors of every record too, if a list.
     redrawn : (ndarray of shape (2, R, B, N), float), or None
         Shares of hits and median errors in other draws, and the share of records drawn again.
     sums : dict of str to ndarray
@@ -143,9 +143,9 @@ class Tally:
         if self.sample is not None:
             cut = slice(-start % self.stride, None, self.stride)
             self.sample.add(errors[cut].copy(), x[cut])
-        distance = np.abs(errors, out=errors)
         if self.kept is not None:
-            self.kept.append((distance.astype(np.float32), x.copy()))
+            self.kept.append((errors.astype(np.float32), x.copy()))
+        distance = np.abs(errors, out=errors)
         # repeated for every map: numpy loops over the last axes
         scale = np.tile(self.scale, (errors.shape[1], 1))
         self.rows += len(errors)
