@@ -19,11 +19,9 @@ from auditor.audit.base.request import release_copies
 from auditor.audit.measures.every_cell import OWN_RECORDS
 from auditor.audit.numeric.error_tally import KEEP_BYTES, ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
-from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.process.containment import contained
-from auditor.process.environment import KEPT_BYTES
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.read_plugins import applies
@@ -162,10 +160,10 @@ def _number_bytes(here: Scenario, table: Table, use: SchemeUse, tried: list[Try]
     whole = here.utility is not None or scheme.needs_table
     kept = whole if table.streamed else held <= KEEP_BYTES
     used = (held if kept else block * held // n) + TESTED * min(n * N * M, MOST_TESTED)
-    used += 20 * N * (2 * block + (n if whole or not table.streamed else BATCH_ROWS))
+    used += 20 * N * (2 * block + (n if whole or not table.streamed else 2**16))
     fits = ((24 * M * N if isinstance(one, LinearAttack) else FITTED, k) for one, _, k in tried)
     used += N * max((size * count for size, count in fits), default=0)
     estimated = any(not isinstance(knowledge, Perfect) for _, knowledge, _ in tried)
     groups = 2 + moment_groups(n, N, (M + 1) * N)[-1][-1][0] + 28 * estimated
     used += 8 * ((M + 1) * N) ** 2 * groups
-    return used + min(used, 2 * KEPT_BYTES)  # freed memory may stay (``keep_freed_memory``)
+    return used + min(used, 2**25)  # freed memory may stay (``keep_freed_memory``)

@@ -33,7 +33,6 @@ from auditor.audit.numeric.error_bars import (
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
-from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
 from auditor.base.types import Array, Block, Blocks, Coalition
 from auditor.numerics.blocks import block_head
@@ -74,7 +73,7 @@ def linear_errors(
     if law is None or not _held_out(batch, knowledge):
         return errors
     # no theory of gains: maps may differ by luck
-    expected = held_out_theory(maps, Moments.merge(judged), law)
+    expected = held_out_theory(maps, opened.gathered.all_judged(knowledge), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
 
@@ -155,8 +154,14 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
 
     None if the attack does not apply to a redraw.
     """
-    release, kept, found = opened.release, opened.gathered.again, []
-    again = kept.get(knowledge.label) or _moments_again(opened, knowledge)
+    release, kept, law, found = opened.release, opened.gathered.again, opened.law_within, []
+    assert law is not None
+    key, parts = release.key, (release.levels, release.moments)
+    seeds = [
+        seed_of(key.audit_seed, key.scheme, key.replicate, number) for number in range(REDRAWS)
+    ]
+    draws = ((seed, release.scheme.transformed(*parts, replace(key, seed=seed))) for seed in seeds)
+    again = kept.get(knowledge.label) or redrawn_views(opened.gathered, knowledge, law, draws)
     if release.copies * release.table.width <= SMALL:
         again = kept[knowledge.label] = list(again)
     for view, judged, transformed in again:
@@ -166,17 +171,6 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
             return None
         found.append(_mean_errors(opened, batch, judged))
     return np.array(found)
-
-
-def _moments_again(opened: Opened, knowledge: Knowledge) -> Iterator[MomentsAgain]:
-    release, key, law = opened.release, opened.release.key, opened.law_within
-    assert law is not None
-    seeds = [
-        seed_of(key.audit_seed, key.scheme, key.replicate, number) for number in range(REDRAWS)
-    ]
-    parts = release.levels, release.moments
-    draws = ((seed, release.scheme.transformed(*parts, replace(key, seed=seed))) for seed in seeds)
-    return redrawn_views(opened.gathered, knowledge, law, draws)
 
 
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
@@ -191,7 +185,7 @@ def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) 
             batch = fitted_maps(attack, view, opened.needed, None)
         except NotApplicable:
             return None
-        judged = Moments.merge(other.gathered.judged(knowledge))
+        judged = other.gathered.all_judged(knowledge)
         found.append(_mean_errors(opened, batch, judged))
     return np.array(found) if found else None
 

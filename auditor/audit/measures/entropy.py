@@ -39,7 +39,6 @@ from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import DataUse, Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
-from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_density import NoiseDensity
@@ -420,7 +419,7 @@ def attack_bound_records(
     PluginError
         The attack returned no range.
     """
-    view, joint = gathered.view(knowledge), Moments.merge(gathered.judged(knowledge))
+    view, joint = gathered.view(knowledge), gathered.all_judged(knowledge)
     whole = float(context.variances.sum())
     records = []
     for coalition in coalitions:

@@ -364,6 +364,10 @@ class Gathered:
         """Moments of the rows that an adversary sees, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
+    def all_judged(self, knowledge: Knowledge) -> Moments:
+        """Moments of all judged rows together."""
+        return Moments.merge(self.judged(knowledge))
+
     def judged(self, knowledge: Knowledge) -> list[Moments]:
         """Moments of the judged rows by row group, without empty groups."""
         if not self.rows.given(knowledge).size:
