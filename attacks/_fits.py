@@ -1,13 +1,15 @@
-"""Fits that several attacks share, kept by the digest of their inputs."""
+"""Fits shared by attacks, kept by digest; samples of released records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from auditor.plugin import Array, Arrays, CopyBlocks, Indices, Moments, NotApplicable
 
 MOST_FITS = 256
 """Fits that are kept, some kilobytes each: `attacks: all` takes 1.6 times as long without them."""
@@ -28,3 +30,59 @@ def fitted_once(make: Callable[[], T], kind: object, *inputs: NDArray[Any]) -> T
             del _kept[next(iter(_kept))]
     found: T = _kept[key]
     return found
+
+
+# -- Uniform sample and moments of released records ------------------------------------------------
+
+
+MOST_ROWS = 20_000
+
+
+def some_rows(
+    blocks: Iterable[Arrays],
+    rng: np.random.Generator,
+    of: Callable[[list[Array]], Array] = np.hstack,
+) -> Array:
+    """Sample at most ``MOST_ROWS`` records uniformly, in order.
+
+    ``of`` maps the copies of the sampled records to as many rows. Memory holds one block and the
+    sample.
+    """
+    rows, keys = np.empty((0, 0)), np.empty(0)
+    for copies in blocks:
+        drawn = rng.random(len(copies[0]))
+        here = least(drawn)
+        found = of([copy[here] for copy in copies])
+        rows = np.concatenate([rows, found]) if len(rows) else np.array(found)
+        keys = np.append(keys, drawn[here])
+        kept = least(keys)
+        rows, keys = rows[kept], keys[kept]
+    return rows
+
+
+def least(keys: Array) -> Indices:
+    """Return the places of the least ``MOST_ROWS`` keys, in order."""
+    if len(keys) <= MOST_ROWS:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS])
+
+
+def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
+    """Return mean, covariance (divisor n) and number of rows of copies side by side.
+
+    Raises
+    ------
+    NotApplicable
+        There is no row.
+    """
+    start: Array | None = None
+    parts = []
+    for copies in blocks:
+        rows = np.hstack(copies)
+        if len(rows):
+            start = rows[0] if start is None else start
+            parts.append(Moments.of(rows - start))
+    if start is None:
+        raise NotApplicable("has no released row to look at")
+    found = Moments.merge(parts)
+    return start + found.mean, found.covariance(), found.count

@@ -24,8 +24,7 @@ from auditor.plugin import (
 )
 
 from ._channel import Channel, alone, by_attribute
-from ._fits import fitted_once
-from ._some_rows import some_rows
+from ._fits import fitted_once, some_rows
 
 MOST_CELLS = 4096
 """Most cells that count perturbed values, and their number on a lattice."""

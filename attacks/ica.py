@@ -58,8 +58,8 @@ from auditor.plugin import (
 )
 
 from ._fastica import Unmixing, leak_deviation
+from ._fits import some_rows
 from ._naming import Guide, Likeness, Pairs
-from ._some_rows import some_rows
 
 Generator = Callable[[], "np.random.Generator"]
 

@@ -49,8 +49,8 @@ from auditor.plugin import (
 )
 
 from ._channel import Channel, Combined, channels
+from ._fits import some_rows
 from ._grid import Axis, Bins, Grid
-from ._some_rows import some_rows
 from .distribution_analysis import shortest
 from .mixture_estimate import least_noise, normal_prior
 

@@ -52,8 +52,8 @@ from auditor.plugin import (
 )
 
 from ._fastica import orthogonal
+from ._fits import some_rows, stacked_moments
 from ._fitted_map import LinearMap
-from ._some_rows import some_rows, stacked_moments
 
 MOST_SWEEPS = 5
 

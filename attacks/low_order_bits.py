@@ -55,7 +55,7 @@ from auditor.plugin import (
 from auditor.schemes.base.increments import as_fraction
 
 from ._channel import Channel, by_attribute, channels
-from ._some_rows import some_rows
+from ._fits import some_rows
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates used to fit the prior, and to identify each copy's generator."""

@@ -56,9 +56,8 @@ from auditor.plugin import (
 from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
 from ._expectation_propagation import RowsInAnyNoise
-from ._fits import fitted_once
+from ._fits import fitted_once, some_rows
 from ._lattice import OnLattices, fitted_heaps
-from ._some_rows import some_rows
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)

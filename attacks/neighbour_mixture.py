@@ -58,9 +58,8 @@ from auditor.plugin import (
 
 from ._chain import OVERLAP, Chain, fitted_chain
 from ._deconvolution import Mixture, NoisyRows, Posterior
-from ._fits import fitted_once
+from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
-from ._some_rows import MOST_ROWS
 from ._spectra import FOLDS
 from .mixture_estimate import (
     MixtureEstimate,

@@ -36,8 +36,8 @@ from auditor.plugin import (
     unprinted,
 )
 
+from ._fits import some_rows
 from ._orientation import orientation
-from ._some_rows import some_rows
 
 
 class Match(NamedTuple):

@@ -49,7 +49,7 @@ from auditor.plugin import (
 
 from ._channel import LEAST, Channel, by_attribute, channels
 from ._deconvolution import GRAIN, normalised
-from ._some_rows import some_rows
+from ._fits import some_rows
 from .mixture_estimate import Seen, least_noise, normal_prior
 
 POINTS = 2_000

@@ -49,7 +49,7 @@ from auditor.plugin import (
     unprinted,
 )
 
-from ._some_rows import stacked_moments
+from ._fits import stacked_moments
 from .known_io_regression import ridge_map
 
 MOST_COMPARED = 20

@@ -78,7 +78,7 @@ from auditor.base.types import (
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.expectations.base import Expectation, Filter, Judgement
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.numerics.random_streams import stream
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.comparison import Renderer

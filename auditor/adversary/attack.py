@@ -25,8 +25,7 @@ from auditor.base.types import (
     unprinted,
 )
 from auditor.data.table import Table
-from auditor.numerics.blocks import CHUNK_VALUES, evenly
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import CHUNK_VALUES, Moments, evenly
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import known
 from auditor.registry import Plugin

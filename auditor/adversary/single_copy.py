@@ -26,8 +26,8 @@ from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, unprinted
+from auditor.numerics.blocks import Moments
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
-from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
 

@@ -12,7 +12,7 @@ from auditor.audit.insider.gain import MOST_VALUES, insider_gains, noise_gains, 
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.numeric.error_tally import TREE_ROWS
 from auditor.base.types import Coalition
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.results.records import InsiderGain, Pooling, ReleaseEvidence
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 

@@ -21,8 +21,8 @@ from itertools import groupby
 import numpy as np
 
 from auditor.base.types import Array, Coalition, Flags, Indices, unprinted
+from auditor.numerics.blocks import neighbours
 from auditor.numerics.linear_algebra import EPS
-from auditor.numerics.moments import neighbours
 
 TRIFLE = 1e-6
 """Share of the least level that the amplified grain may add before weights are bounded.

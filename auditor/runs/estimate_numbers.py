@@ -14,7 +14,7 @@ from auditor.audit.numeric.views import estimated_noise
 from auditor.base import AuditorError, DataError
 from auditor.base.types import Array, Coalition, Microdata
 from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.process.environment import one_thread
 from auditor.registry.parameters import is_number
 from auditor.runs.perturb import Release

@@ -12,9 +12,8 @@ A failed check raises ``ContractError``. ``auditor.plugin`` has the base classes
 from __future__ import annotations
 
 from auditor.testing.attacks import check_attack
-from auditor.testing.contract import ContractError, check_feature, check_plugin
+from auditor.testing.contract import ContractError, check_feature, check_plugin, check_source
 from auditor.testing.schemes import check_scheme
-from auditor.testing.sources import check_source
 
 __all__ = [
     "ContractError",

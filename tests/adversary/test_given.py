@@ -7,7 +7,7 @@ from auditor.adversary.attack import Affine, Coalitions
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.adversary.view import Records, SampleMoments, UnpairedRecords, View
 from auditor.base import NotApplicable
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 
 X, Y, Z = (np.arange(6.0).reshape(3, 2) ** power for power in (1, 2, 3))
 

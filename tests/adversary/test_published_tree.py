@@ -10,7 +10,7 @@ from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, check_knowledge, grown, stated
 from auditor.base import DataError
 from auditor.data.microdata import as_table
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.scenario.read_data import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)

@@ -14,8 +14,8 @@ from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published import ModelledMoments
 from auditor.adversary.view import SampleMoments, View
 from auditor.base import NotApplicable
+from auditor.numerics.blocks import Moments
 from auditor.numerics.linear_algebra import EPS
-from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root
 from auditor_attacks.llse import llse_weights
 from tests.llse_error import llse_error

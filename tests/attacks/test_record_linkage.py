@@ -13,7 +13,7 @@ from auditor.adversary.view import ExactMoments, View
 from auditor.audit.measures import record_disclosure
 from auditor.audit.measures.record_disclosure import Naming
 from auditor.base import AuditorError, NotApplicable
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor_attacks.record_linkage import Comparison, RecordLinkage
 from tests.audited import cells

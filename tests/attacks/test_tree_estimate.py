@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, stated
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor_attacks.tree_estimate import leaf_posteriors, posterior_mean
 from tests.audited import cells
 

@@ -10,7 +10,7 @@ import auditor
 from auditor.audit.attempts import opened, over_rows
 from auditor.audit.numeric.error_bars import from_groups, from_redraws, reaches, redrawn_moments
 from auditor.audit.numeric.error_tally import REDRAWS
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.numerics.statistics import quantile
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from benchmarks.coverage import LOW, measure

@@ -6,7 +6,7 @@ import pytest
 
 import auditor
 from auditor.audit.numeric.views import estimated_noise
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
 from tests.audited import audited_files, cells, written

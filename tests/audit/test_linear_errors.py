@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, closed_form, crossed, spread
-from auditor.numerics.moments import Moments, centred
+from auditor.numerics.blocks import Moments, centred
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_attacks.llse import llse_weights
 from tests.audited import as_audited, cells

@@ -35,8 +35,7 @@ from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_the
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
 from auditor.base import NotApplicable, PluginError, scipy
 from auditor.base.types import Array, Block, Blocks, Coalition
-from auditor.numerics.blocks import block_head
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments, block_head
 from auditor.schemes.base.noise_law import Transformed
 
 

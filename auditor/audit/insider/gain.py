@@ -43,13 +43,13 @@ from auditor.audit.numeric.error_tally import (
 from auditor.audit.numeric.linear_errors import by_size
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
+from auditor.numerics.blocks import Moments
 from auditor.numerics.linear_algebra import (
     in_own_units,
     of_differences,
     pseudo_inverse,
     ranked_regression,
 )
-from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.results.records import InsiderGain, NoiseGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root

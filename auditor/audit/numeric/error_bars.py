@@ -21,8 +21,7 @@ from auditor.adversary.view import Records, SampleMoments
 from auditor.audit.numeric.views import Gathered, MomentsAgain, as_seen
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Flags, Indices
-from auditor.numerics.blocks import BLOCK_VALUES
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import BLOCK_VALUES, Moments
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
 from auditor.results.records import SAME, ErrorBar

@@ -25,8 +25,7 @@ from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base import NotApplicable
 from auditor.base.types import Array, Coalition
 from auditor.data.table import Table
-from auditor.numerics.blocks import readable, row_blocks
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments, readable, row_blocks
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme, TableMoments
 

@@ -8,7 +8,7 @@ Maps are padded with zeros to all copies.
 | ``V`` | weights on true values that the adversary knows, usually none | (B, N, N) |
 | ``c`` | offset, for rows centred on the table's mean | (B, N) |
 | ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
-| ``P, t`` | moments of ``v`` over the rows (``auditor.numerics.moments``) | (d, d), (d,) |
+| ``P, t`` | moments of ``v`` over the rows (``auditor.numerics.blocks``) | (d, d), (d,) |
 | ``H`` | ``[I … I]ᵀ``, from ``Y = H x + Z`` | (MN, N) |
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: variance | (B, N, N) |
@@ -41,7 +41,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.base.types import Array, Coalition, Flags, Indices
-from auditor.numerics.moments import Moments
+from auditor.numerics.blocks import Moments
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw

@@ -33,8 +33,16 @@ from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
-from auditor.numerics.blocks import Job, added_up, moment_groups, readable, row_groups, walk
-from auditor.numerics.moments import Moments, Stack
+from auditor.numerics.blocks import (
+    Job,
+    Moments,
+    Stack,
+    added_up,
+    moment_groups,
+    readable,
+    row_groups,
+    walk,
+)
 from auditor.numerics.random_streams import stream
 
 MOST_SHUFFLED = 2**24

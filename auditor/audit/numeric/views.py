@@ -56,8 +56,7 @@ from auditor.adversary.view import (
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelection, Stripe, key_of
 from auditor.base.types import Array, Blocks
 from auditor.data.table import Table
-from auditor.numerics.blocks import row_blocks
-from auditor.numerics.moments import Awaited, Moments, of_rows
+from auditor.numerics.blocks import Awaited, Moments, of_rows, row_blocks
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import TableMoments, schemes_held_against

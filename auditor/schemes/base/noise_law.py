@@ -20,6 +20,7 @@ import numpy as np
 
 from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Arrays, Coalition, Flags, Indices, unprinted
+from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
     EPS,
@@ -28,7 +29,6 @@ from auditor.numerics.linear_algebra import (
     symmetric_root,
     widely_scaled,
 )
-from auditor.numerics.moments import Moments, attribute_index, neighbours, square
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 
 UNCORRELATED = 1e-9
