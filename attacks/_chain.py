@@ -102,6 +102,7 @@ def fitted_chain(
     y: Array, s: float, group: int, start: tuple[float, float] | None = None
 ) -> tuple[Chain, tuple[float, float]]:
     """Return the chain of likeliest ρ and p, and both; ``start`` has them if chosen before."""
+    s = max(s, 1e-9 * y.var(), TINY)
     margin = 0.8 * np.sqrt(s)
     x = np.linspace(y.min() + margin, y.max() - margin, POINTS)
     c = -(-len(y) // LENGTH)

@@ -169,7 +169,7 @@ def fitted(
 
 def span(K: Array) -> Array:
     """Return the projection of rows of covariance K to directions that vary, transposed."""
-    unit = np.sqrt(np.diag(K)) + np.finfo(float).tiny
+    unit = np.sqrt(np.where(np.diag(K) > 0.0, np.diag(K), 1.0))
     values, Q = np.linalg.eigh(K / np.outer(unit, unit))
     Q = Q[:, values > SAME * values[-1]]
     return np.asarray((Q @ Q.T) / unit[:, None] * unit)

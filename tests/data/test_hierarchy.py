@@ -75,22 +75,11 @@ def test_one_declaration_serves_scheme_and_attack(people):
     ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
     ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
     ("stomach: [gastritis, ulcer]", "stomach: {inner: [gastritis, ulcer]}", "11:7", "as deep in every branch"),
-])  # fmt: skip
-def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
-    path = people / "audit.yaml"
-    path.write_text(TEXT.replace(old, new))
-    with pytest.raises(ScenarioError) as raised:
-        read_scenario(path)
-    assert says in str(raised.value)
-    assert f"audit.yaml:{place}:" in str(raised.value)
-
-
-@pytest.mark.parametrize(("old", "new", "place", "says"), [
     (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
     ("height: 1", "height: 2", "17:24", "below the root's, 2"),
     ("    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n", "", "4:3", "disease"),
 ])  # fmt: skip
-def test_what_only_the_table_can_tell_is_placed_too(people, old, new, place, says):
+def test_mistakes_in_declaration_and_table_are_placed(people, old, new, place, says):
     path = people / "audit.yaml"
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ScenarioError) as raised:
