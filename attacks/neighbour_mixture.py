@@ -19,8 +19,8 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
 ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
 20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
-many rows, windows and chains stay within units. If neither filter nor chains use other rows, the
-attack is ``mixture-estimate``.
+many rows, windows and chains stay within units. If neither filter nor chains use other rows, or
+``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
 clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
@@ -86,8 +86,11 @@ PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
+LEAST_SAVED, FEW_ROWS = 0.02, 5_000
+"""Least share of an attribute's linear error that predictions must save; rows of a first look."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
+TINY = 1e-300
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
 Estimate = Callable[[], Array]
@@ -125,11 +128,11 @@ class NeighbourMixture(RowAttack):
             raise NotApplicable("supposes noise that is independent between rows")
         most, count = self.parameters.components, view.released.count
         mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
-        filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
         seen = Seen.of(view)
         s = 1.0 - seen.pencil.share
-        if count < FEWEST_ROWS or not s.any():
+        if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
+        filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
         if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
@@ -145,11 +148,18 @@ class NeighbourMixture(RowAttack):
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
-        parts = samples(near, blocks, min(1.0, MOST_ROWS / count))
-        rows = Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        u, basis = rows.u, seen.pencil.basis
-        B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
-        P = predicted(rows.f, rows.fold, B)
+        basis, undecided = seen.pencil.basis, "alone" not in view.starts
+        for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
+            parts = samples(near, blocks, min(1.0, most_rows / count))
+            rows = Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            u = rows.u
+            B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
+            P = predicted(rows.f, rows.fold, B)
+            least = LEAST_SAVED * np.sqrt(most_rows / MOST_ROWS)
+            if undecided and saved(u, P, s, basis) < least:
+                view.starts["alone"] = True
+                return mixture.fit(view, blocks)
+        view.starts["alone"] = False
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -421,7 +431,7 @@ def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> Array:
     """
     r = u.shape[1]
     w, c = f[:, :r], f[:, r : 2 * r]
-    share = ((u - c) * (w - c)).sum(axis=0) / (((w - c) ** 2).sum(axis=0) + 1e-300)
+    share = ((u - c) * (w - c)).sum(axis=0) / (((w - c) ** 2).sum(axis=0) + TINY)
     share = np.clip(share, 0.0, 1.0)
     centre = np.zeros((f.shape[1], r))
     centre[: 2 * r] = np.vstack([np.diag(share), np.diag(1.0 - share)])
@@ -449,10 +459,18 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     return every[np.arange(len(f)), fold]
 
 
+def saved(u: Array, P: Array, s: Array, basis: Array) -> float:
+    """Return the largest share of an attribute's linear error that predictions save."""
+    gain = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
+    left = np.clip(1.0 - s - gain, 0.0, 1.0 - s)
+    errors = basis**2 @ np.stack([(1.0 - s) * s, left * s / np.maximum(left + s, TINY)], axis=1)
+    return float((1.0 - errors[:, 1] / np.maximum(errors[:, 0], TINY)).max())
+
+
 def useful(u: Array, P: Array) -> list[Array]:
     """Return maps, (r, c), to useful predictions, or the best, and their components."""
     gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
-    z = np.sqrt(len(u)) * gain.mean(axis=0) / (gain.std(axis=0) + 1e-300)
+    z = np.sqrt(len(u)) * gain.mean(axis=0) / (gain.std(axis=0) + TINY)
     sure = np.flatnonzero(z >= min(SURE_OF, z.max()))
     own, sizes = np.eye(u.shape[1])[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
     return [own, *(own @ components(P[:, sure], size) for size in sizes)]
@@ -485,9 +503,9 @@ def least_risk(errors: Array, slopes: Array) -> Array:
         best = np.inf
         for some in map(list, subsets):
             # G w + c = λ with Σ w = 1
-            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + 1e-300) * np.eye(len(some))
+            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + TINY) * np.eye(len(some))
             one, bent = np.linalg.solve(K, np.array([np.ones(len(some)), c[some]]).T).T
-            w = one * (1.0 + bent.sum()) / max(one.sum(), 1e-300) - bent
+            w = one * (1.0 + bent.sum()) / max(one.sum(), TINY) - bent
             risk = w @ G[np.ix_(some, some)] @ w + 2.0 * c[some] @ w
             if (w >= 0.0).all() and risk < best:
                 best, weights[:, a] = risk, 0.0
