@@ -6,7 +6,7 @@
 | ``x, π`` | grid over the copy's range, and the data's margin on it, by EM | (G,), (G,) | laird1978 |
 | ``z`` | normal scores of x under π | (G,) | |
 | ``T`` | ``(1 − p) N(z'; ρ z, 1 − ρ²) + p π``: a Gaussian copula, and jumps with probability p | (G, G) | |
-| ``f_t, b_t`` | density of row t given the rows before, and the later rows' likelihood | (G,) | rabiner1989 |
+| ``f_t, b_t`` | density of row t given earlier rows, and the likelihood of later rows | (G,) | rabiner1989 |
 
 A random walk has ρ near 1, a household or a sorted key ρ = 1 and jumps. ρ and p maximise the
 likelihood. Rows are independent unless it rises by ``SURE_OF``.
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from auditor.plugin import Array, scipy
 
 POINTS, STEPS = 96, 60
-"""Points of the grid, and steps of EM."""
+"""Grid points; EM steps."""
 FITTED, LENGTH, OVERLAP = 2048, 256, 128
-"""Most rows of a fit, rows of a piece, and its overlap with others."""
+"""Rows of a fit at most, of a piece, and of an overlap between pieces."""
 TOGETHER = 64
-"""Pieces that are smoothed together: 50 MB."""
-# tried values, and the pairs that are tried first
+"""Pieces per array: 50 MB."""
+# candidates; first pairs
 RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02, 0.1, 0.3)
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
 SURE_OF = 6.0
@@ -42,7 +42,7 @@ Mask = NDArray[np.bool_]
 class Chain:
     """Chain of an attribute along the rows.
 
-    It starts anew in each ``group`` of rows, from the density ``first``.
+    Each ``group`` of rows starts from the density ``first``.
     """
 
     x: Array
@@ -53,7 +53,7 @@ class Chain:
     dependent: bool
 
     def passed(self, L: Array, starts: Mask) -> Iterator[tuple[Array, Array]]:
-        """Yield each row's density given the rows before, (c, G), and its likelihood, (c, 1).
+        """Yield densities of rows given earlier rows, (c, G), and likelihoods, (c, 1).
 
         ``L`` has likelihoods of rows, shape (n, c, G), and ``starts`` first rows of groups, (n, c).
         """
@@ -66,7 +66,7 @@ class Chain:
             f = (q / total) @ self.T
 
     def estimates(self, y: Array, first: int) -> Array:
-        """Return means given other rows and given all, and a row's share in its own, (3, n).
+        """Return means given other rows, means given all, and own shares, (3, n).
 
         Rows are from place ``first`` of the table.
         """
@@ -101,7 +101,7 @@ class Chain:
 def fitted_chain(
     y: Array, s: float, group: int, start: tuple[float, float] | None = None
 ) -> tuple[Chain, tuple[float, float]]:
-    """Return the chain of likeliest ρ and p, and both; ``start`` has them if chosen before."""
+    """Return the chain of maximum likelihood with ρ and p; ``start`` fixes ρ and p."""
     s = max(s, 1e-9 * y.var(), TINY)
     margin = 0.8 * np.sqrt(s)
     x = np.linspace(y.min() + margin, y.max() - margin, POINTS)
