@@ -87,15 +87,11 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch):
 def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch):
     """For any number of attributes; the message has an alternative."""
     monkeypatch.setattr("auditor.runs.check_scheme.expand_all", None)
-    for levels in ({"uniform": [0.3, 1.0], "count": 20}, {"uniform": [0.3, 1.0], "count": 40}):
+    for count in (20, 40):
+        scheme = {"name": "corner-wave", "levels": {"uniform": [0.3, 1.0], "count": count}}
+        many = scenario(schemes=[scheme], coalitions=["subsets"], replicates=1)
         with pytest.raises(ScenarioError, match=r"try (\{random: 1000\}|random)"):
-            outlined(
-                scenario(
-                    schemes=[{"name": "corner-wave", "levels": levels}],
-                    coalitions=["subsets"],
-                    replicates=1,
-                )
-            )
+            outlined(many)
 
 
 def test_the_plan_says_minutes_where_it_takes_minutes():
