@@ -8,7 +8,7 @@ import pytest
 import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
-from auditor_attacks._chain import Chain, fitted_chain, transitions
+from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
 from auditor_attacks._spectra import FOLDS, group_rows
 from auditor_attacks.neighbour_mixture import WINDOWS, around, least_risk, predicted, ridge_by_fold
 
@@ -93,7 +93,9 @@ def test_a_chain_s_estimates_are_sums_over_all_paths():
             p = p * near[:, t]
             mean = expected[1, low + t] = p @ x[paths[:, t]] / p.sum()
             expected[2, low + t] = p @ (x[paths[:, t]] - mean) ** 2 / p.sum() / 0.5
-    np.testing.assert_allclose(chain.estimates(y, 0), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        estimates([chain], [(y[:, None], 0)])[0][..., 0], expected, atol=1e-9
+    )
 
 
 def test_chains_depend_on_order_alone():
@@ -106,7 +108,9 @@ def test_chains_depend_on_order_alone():
             chain = fitted_chain(y, s, len(y))[0]
             assert chain.dependent == ordered
         y = x + np.sqrt(s) * rng.normal(size=len(x))
-        left = ((fitted_chain(y, s, len(y))[0].estimates(y, 0)[1] - x) ** 2).mean() / x.var()
+        chain = fitted_chain(y, s, len(y))[0]
+        (found,) = estimates([chain], [(y[:, None], 0)])
+        left = ((found[1, :, 0] - x) ** 2).mean() / x.var()
         assert left < 0.24  # a row alone leaves 0.33 of normal values
 
 
