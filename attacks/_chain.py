@@ -26,8 +26,8 @@ POINTS, STEPS = 96, 60
 """Grid points; EM steps."""
 FITTED, LENGTH, OVERLAP = 2048, 256, 128
 """Rows of a fit at most, of a piece, and of an overlap between pieces."""
-TOGETHER = 64
-"""Pieces of all attributes per array: 50 MB."""
+TOGETHER = 32
+"""Pieces of all attributes per array: 25 MB."""
 # candidates; first pairs
 RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02, 0.1, 0.3)
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
@@ -102,18 +102,21 @@ def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
     x, first, T = (np.stack([getattr(c, name) for c in chains]) for name in ("x", "first", "T"))
     L = np.stack([chain.likelihoods(y) for chain, y in zip(chains, Y, strict=True)], axis=1)
     L[np.isnan(L)] = 1.0
-    q = np.array([f for f, _ in passed(first[:, None], T, L, starts)])
+    stop, q = OVERLAP + LENGTH, np.empty((LENGTH, *L.shape[1:]))
+    for t, (f, _) in enumerate(passed(first[:, None], T, L[:stop], starts[:stop]), -OVERLAP):
+        if t >= 0:
+            q[t] = f
     b, back = np.ones(L.shape[1:]), np.ascontiguousarray(T.swapaxes(1, 2))
     for t in range(len(L) - 1, OVERLAP - 1, -1):
-        q[t] *= b
+        if t < stop:
+            q[t - OVERLAP] *= b
         b = (L[t] * b) @ back
         b /= b.max(axis=2, keepdims=True)
         if starts[t].any():
             b[:, starts[t]] = 1.0
-    inner = slice(OVERLAP, OVERLAP + LENGTH)
-    q, powers = q[inner], np.stack([np.ones_like(x), x, x**2], axis=2)
+    powers = np.stack([np.ones_like(x), x, x**2], axis=2)
     (one, others, _), (total, mean, square) = (
-        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[inner])
+        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[OVERLAP:stop])
     )
     mean, s = mean / total, np.array([[chain.s] for chain in chains])
     return np.stack([others / one, mean, (square / total - mean**2) / s])
