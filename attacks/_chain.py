@@ -76,47 +76,61 @@ def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -
 
     A stretch has one column per chain, shape (n, N), and its first row's place in the table.
     """
-    found, parts, sizes = list[Array](), list[tuple[Array, Mask]](), list[int]()
-    for y, first in stretches:
-        n = len(y)
-        places = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + np.arange(0, n, LENGTH)
-        L = np.where((places < 0) | (places >= n), np.nan, y.T[:, np.clip(places, 0, n - 1)])
-        parts.append((L, (places + first) % chains[0].group == 0))
-        sizes.append(n)
+    held = list(stretches)
+    found = [np.empty((3, *y.shape)) for y, _ in held]
+    # a row of no chain is a piece of its own
+    for dependent, length, overlap in ((True, LENGTH, OVERLAP), (False, 1, 0)):
+        some = [a for a, chain in enumerate(chains) if chain.dependent == dependent]
+        if some:
+            taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
+            for whole, part in zip(found, _estimates(taken, parts, length, overlap), strict=True):
+                whole[:, :, some] = part
+    return found
+
+
+def _estimates(
+    chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]], length: int, overlap: int
+) -> Iterator[Array]:
+    parts, sizes = list[tuple[Array, Mask]](), [len(y) for y, _ in stretches]
+    for (y, first), n in zip(stretches, sizes, strict=True):
+        places = np.arange(-overlap, length + overlap)[:, None] + np.arange(0, n, length)
+        Y = np.where((places < 0) | (places >= n), np.nan, y.T[:, np.clip(places, 0, n - 1)])
+        parts.append((Y, (places + first) % chains[0].group == 0))
     Y, starts = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-    together = max(1, TOGETHER // len(chains))
-    for start in range(0, Y.shape[2], together):
-        some = np.s_[..., start : start + together]
-        found.append(smoothed(chains, Y[some], starts[some]))
+    together = max(1, TOGETHER * (LENGTH + 2 * OVERLAP) // (Y.shape[1] * len(chains)))
+    pieces = [np.s_[..., start : start + together] for start in range(0, Y.shape[2], together)]
+    found = [smoothed(chains, Y[some], starts[some], overlap) for some in pieces]
     every = np.concatenate(found, axis=3).transpose(0, 3, 1, 2)
-    ends = np.cumsum([-(-n // LENGTH) for n in sizes])
-    each = (part.reshape(3, -1, len(chains)) for part in np.split(every, ends[:-1], axis=1))
-    return [part[:, :n] for part, n in zip(each, sizes, strict=True)]
+    ends = np.cumsum([-(-n // length) for n in sizes])
+    for part, n in zip(np.split(every, ends[:-1], axis=1), sizes, strict=True):
+        yield part.reshape(3, -1, len(chains))[:, :n]
 
 
-def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
-    """Return estimates of pieces without their overlaps, shape (3, LENGTH, N, c).
+def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask, overlap: int) -> Array:
+    """Return estimates of pieces without their overlaps, shape (3, length, N, c).
 
-    Of values ``Y``, shape (N, n, c), NaN outside of a stretch.
+    Of values ``Y``, shape (N, length + 2 overlap, c), NaN outside of a stretch.
     """
     x, first, T = (np.stack([getattr(c, name) for c in chains]) for name in ("x", "first", "T"))
     L = np.stack([chain.likelihoods(y) for chain, y in zip(chains, Y, strict=True)], axis=1)
     L[np.isnan(L)] = 1.0
-    stop, q = OVERLAP + LENGTH, np.empty((LENGTH, *L.shape[1:]))
-    for t, (f, _) in enumerate(passed(first[:, None], T, L[:stop], starts[:stop]), -OVERLAP):
+    stop = len(L) - overlap
+    q = np.empty_like(L[overlap:stop])
+    before = passed(first[:, None], T, L, starts)
+    for t, (f, _) in zip(range(-overlap, len(q)), before, strict=False):
         if t >= 0:
             q[t] = f
     b, back = np.ones(L.shape[1:]), np.ascontiguousarray(T.swapaxes(1, 2))
-    for t in range(len(L) - 1, OVERLAP - 1, -1):
-        if t < stop:
-            q[t - OVERLAP] *= b
+    for t in range(len(L) - 1, overlap, -1):
         b = (L[t] * b) @ back
         b /= b.max(axis=2, keepdims=True)
         if starts[t].any():
             b[:, starts[t]] = 1.0
+        if t <= stop:
+            q[t - 1 - overlap] *= b
     powers = np.stack([np.ones_like(x), x, x**2], axis=2)
     (one, others, _), (total, mean, square) = (
-        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[OVERLAP:stop])
+        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[overlap:stop])
     )
     mean, s = mean / total, np.array([[chain.s] for chain in chains])
     return np.stack([others / one, mean, (square / total - mean**2) / s])
