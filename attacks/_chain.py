@@ -14,9 +14,8 @@ likelihood. Rows are independent unless it rises by ``SURE_OF``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,8 @@ POINTS, STEPS = 96, 60
 """Grid points; EM steps."""
 FITTED, LENGTH, OVERLAP = 2048, 256, 128
 """Rows of a fit at most, of a piece, and of an overlap between pieces."""
-TOGETHER = 64
-"""Pieces per array: 50 MB."""
+TOGETHER = 32
+"""Pieces of all attributes per array: 25 MB."""
 # candidates; first pairs
 RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02, 0.1, 0.3)
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
@@ -52,50 +51,89 @@ class Chain:
     group: int
     dependent: bool
 
-    def passed(self, L: Array, starts: Mask) -> Iterator[tuple[Array, Array]]:
-        """Yield densities of rows given earlier rows, (c, G), and likelihoods, (c, 1).
-
-        ``L`` has likelihoods of rows, shape (n, c, G), and ``starts`` first rows of groups, (n, c).
-        """
-        f = self.first
-        for here, new in zip(L, starts[:, :, None], strict=True):
-            f = np.where(new, self.first, f)
-            q = f * here
-            total = q.sum(axis=1, keepdims=True)
-            yield f, total
-            f = (q / total) @ self.T
-
-    def estimates(self, y: Array, first: int) -> Array:
-        """Return means given other rows, means given all, and own shares, (3, n).
-
-        Rows are from place ``first`` of the table.
-        """
-        n = len(y)
-        pieces = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + np.arange(0, n, LENGTH)
-        found = []
-        for start in range(0, pieces.shape[1], TOGETHER):
-            places = pieces[:, start : start + TOGETHER]
-            L = self.likelihoods(y[np.clip(places, 0, n - 1)])
-            L[(places < 0) | (places >= n)] = 1.0
-            found.append(self.smoothed(L, (places + first) % self.group == 0))
-        return np.concatenate(found, axis=2).swapaxes(1, 2).reshape(3, -1)[:, :n]
-
-    def smoothed(self, L: Array, starts: Mask) -> Array:
-        """Return estimates of pieces without their overlaps, shape (3, LENGTH, c)."""
-        found = np.empty((3, LENGTH, L.shape[1]))
-        b, before = np.ones(L.shape[1:]), [f for f, _ in self.passed(L, starts)]
-        for t in range(len(L) - 1, OVERLAP - 1, -1):
-            if t < OVERLAP + LENGTH:
-                q = before[t] * b
-                others, q = q @ self.x / q.sum(axis=1), q * L[t]
-                mean, square = (q @ np.stack([self.x, self.x**2]).T / q.sum(axis=1)[:, None]).T
-                found[:, t - OVERLAP] = others, mean, (square - mean**2) / self.s
-            b = (L[t] * b) @ self.T.T
-            b = np.where(starts[t][:, None], 1.0, b / b.max(axis=1, keepdims=True))
-        return found
-
     def likelihoods(self, y: Array) -> Array:
         return np.exp(-0.5 * (y[..., None] - self.x) ** 2 / self.s) + TINY
+
+
+def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Array, Array]]:
+    """Yield densities of rows given earlier rows, and likelihoods, of K chains and c pieces.
+
+    Shapes (K, c, G) and (K, c, 1). ``first`` has shape (K, 1, G), ``T`` (K, G, G), likelihoods of
+    rows ``L`` (n, K or 1, c, G), and first rows of groups ``starts`` (n, c).
+    """
+    f = np.broadcast_to(first, (len(T), *L.shape[2:]))
+    for here, new in zip(L, starts[:, :, None], strict=True):
+        if new.any():
+            f = np.where(new, first, f)
+        q = f * here
+        total = q.sum(axis=2, keepdims=True)
+        yield f, total
+        f = (q / total) @ T
+
+
+def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -> list[Array]:
+    """Return means given other rows, means given all, and own shares of each stretch, (3, n, N).
+
+    A stretch has one column per chain, shape (n, N), and its first row's place in the table.
+    """
+    held = list(stretches)
+    found = [np.empty((3, *y.shape)) for y, _ in held]
+    # a row of no chain is a piece of its own
+    for dependent, length, overlap in ((True, LENGTH, OVERLAP), (False, 1, 0)):
+        some = [a for a, chain in enumerate(chains) if chain.dependent == dependent]
+        if some:
+            taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
+            for whole, part in zip(found, _estimates(taken, parts, length, overlap), strict=True):
+                whole[:, :, some] = part
+    return found
+
+
+def _estimates(
+    chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]], length: int, overlap: int
+) -> Iterator[Array]:
+    parts, sizes = list[tuple[Array, Mask]](), [len(y) for y, _ in stretches]
+    for (y, first), n in zip(stretches, sizes, strict=True):
+        places = np.arange(-overlap, length + overlap)[:, None] + np.arange(0, n, length)
+        Y = np.where((places < 0) | (places >= n), np.nan, y.T[:, np.clip(places, 0, n - 1)])
+        parts.append((Y, (places + first) % chains[0].group == 0))
+    Y, starts = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    together = max(1, TOGETHER * (LENGTH + 2 * OVERLAP) // (Y.shape[1] * len(chains)))
+    pieces = [np.s_[..., start : start + together] for start in range(0, Y.shape[2], together)]
+    found = [smoothed(chains, Y[some], starts[some], overlap) for some in pieces]
+    every = np.concatenate(found, axis=3).transpose(0, 3, 1, 2)
+    ends = np.cumsum([-(-n // length) for n in sizes])
+    for part, n in zip(np.split(every, ends[:-1], axis=1), sizes, strict=True):
+        yield part.reshape(3, -1, len(chains))[:, :n]
+
+
+def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask, overlap: int) -> Array:
+    """Return estimates of pieces without their overlaps, shape (3, length, N, c).
+
+    Of values ``Y``, shape (N, length + 2 overlap, c), NaN outside of a stretch.
+    """
+    x, first, T = (np.stack([getattr(c, name) for c in chains]) for name in ("x", "first", "T"))
+    L = np.stack([chain.likelihoods(y) for chain, y in zip(chains, Y, strict=True)], axis=1)
+    L[np.isnan(L)] = 1.0
+    stop = len(L) - overlap
+    q = np.empty_like(L[overlap:stop])
+    before = passed(first[:, None], T, L, starts)
+    for t, (f, _) in zip(range(-overlap, len(q)), before, strict=False):
+        if t >= 0:
+            q[t] = f
+    b, back = np.ones(L.shape[1:]), np.ascontiguousarray(T.swapaxes(1, 2))
+    for t in range(len(L) - 1, overlap, -1):
+        b = (L[t] * b) @ back
+        b /= b.max(axis=2, keepdims=True)
+        if starts[t].any():
+            b[:, starts[t]] = 1.0
+        if t <= stop:
+            q[t - 1 - overlap] *= b
+    powers = np.stack([np.ones_like(x), x, x**2], axis=2)
+    (one, others, _), (total, mean, square) = (
+        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[overlap:stop])
+    )
+    mean, s = mean / total, np.array([[chain.s] for chain in chains])
+    return np.stack([others / one, mean, (square / total - mean**2) / s])
 
 
 def fitted_chain(
@@ -118,21 +156,22 @@ def fitted_chain(
         pi = pi * (flat / (flat @ pi)[:, None]).mean(axis=0)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
-    @cache
-    def likelihood(rho: float, p: float) -> float:
-        tried = replace(made, first=pi, T=transitions(pi, rho, p))
-        return float(sum(np.log(total).sum() for _, total in tried.passed(L, starts)))
+    def best(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], float]:
+        tried = list(pairs)
+        T = np.array([transitions(pi, rho, p) for rho, p in tried])
+        totals = np.array([total for _, total in passed(pi[None, None], T, L[:, None], starts)])
+        found = np.log(totals).sum(axis=(0, 2, 3))
+        return tried[found.argmax()], float(found.max())
 
     rho, p = start or FIRST[0]
     if start is None:
-        least = np.log(flat @ pi).sum() + SURE_OF
-        rho, p = max(FIRST, key=lambda pair: likelihood(*pair))
-        if likelihood(rho, p) < least:
+        (rho, p), reached = best(FIRST)
+        if reached < np.log(flat @ pi).sum() + SURE_OF:
             rho, p = 0.0, 1.0
         else:
-            rho = max(RHO, key=lambda rho: likelihood(rho, p))
-            p = max(JUMPS, key=lambda p: likelihood(rho, p))
-            rho = max(RHO, key=lambda rho: likelihood(rho, p))
+            (rho, p), _ = best((rho, p) for rho in RHO)
+            (rho, p), _ = best((rho, p) for p in JUMPS)
+            (rho, p), _ = best((rho, p) for rho in RHO)
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)
     return made, (rho, p)
 

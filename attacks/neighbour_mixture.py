@@ -56,7 +56,7 @@ from auditor.plugin import (
     stream,
 )
 
-from ._chain import OVERLAP, Chain, fitted_chain
+from ._chain import OVERLAP, Chain, estimates, fitted_chain
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
@@ -95,6 +95,8 @@ PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
 Estimate = Callable[[], Array]
 """Function to estimates of shape (b, N)."""
+Stretch = tuple[int, Sequence[Array], Indices]
+"""Copies from a place of the table, and rows with all neighbours."""
 
 
 @register
@@ -150,8 +152,7 @@ class NeighbourMixture(RowAttack):
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
         basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
-            parts = samples(near, blocks, min(1.0, most_rows / count))
-            rows = Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            rows = near.of(samples(near.reach, blocks, min(1.0, most_rows / count)))
             u = rows.u
             B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
             P = predicted(rows.f, rows.fold, B)
@@ -246,34 +247,30 @@ class Neighbourhood:
         """Rows before and after a row that its features depend on."""
         return max(self.filtered.neighbours, OVERLAP, *WINDOWS)
 
-    def at(self, first: int) -> Neighbourhood:
-        return replace(self, filtered=self.filtered.at(first))
-
     def folds(self, rows: Indices) -> Indices:
         """Return folds, quarters of the table.
 
         Neighbours' features contain a row's own noise, so few may be in other folds.
         """
-        return np.clip((rows + self.filtered.first) * FOLDS // self.count, 0, FOLDS - 1)
+        return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, copies: Sequence[Array], rows: Indices) -> Rows:
-        seen, fold = self.alone.seen, self.folds(np.arange(len(copies[0])))
-        u = seen.coordinates(copies)
-        d, y = self.alone.posterior.mean(u), seen.values(u)
+    def of(self, stretches: Iterable[Stretch]) -> Rows:
+        """Return the rows of all stretches."""
+        held, seen = list(stretches), self.alone.seen
+        u = [seen.coordinates(copies) for _, copies, _ in held]
+        y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
+        parts = map(self._with_others, held, u, estimates(self.chains, y))
+        return Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _with_others(self, stretch: Stretch, u: Array, along: Array) -> Rows:
+        first, copies, rows = stretch
+        seen, filtered = self.alone.seen, self.filtered.at(first)
+        fold, d = self.folds(first + np.arange(len(u))), self.alone.posterior.mean(u)
         near = d[:, self.windowed]
         near = np.hstack([near, normal_scores(near, self.knots)])
-        means = around(near, rows, self.filtered.first, self.filtered.lines.period)
-        wiener, w = self.filtered.crossed(copies, fold)
-        c, chained, share = (
-            np.stack(each, axis=1)[rows]
-            for each in zip(
-                *(
-                    chain.estimates(a, self.filtered.first)
-                    for chain, a in zip(self.chains, y.T, strict=True)
-                ),
-                strict=True,
-            )
-        )
+        means = around(near, rows, first, filtered.lines.period)
+        wiener, w = filtered.crossed(copies, fold)
+        c, chained, share = along[:, rows]
         predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
         f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
@@ -305,17 +302,16 @@ class GivenPredictions(NoisyRows):
         return q, found - Posterior(prior, self.s).without(self.s > 0.0).chances(self.u)[1]
 
 
-def samples(near: Neighbourhood, blocks: Iterable[list[Array]], share: float) -> Iterator[Rows]:
-    """Yield evenly spread stretches of rows."""
+def samples(reach: int, blocks: Iterable[list[Array]], share: float) -> Iterator[Stretch]:
+    """Yield evenly spread stretches of rows, with ``reach`` rows on either side."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
-        count = 1 if share == 1.0 else max(1, round(n * share / max(STRETCH, 4 * near.reach)))
+        count = 1 if share == 1.0 else max(1, round(n * share / max(STRETCH, 4 * reach)))
         for start in (k * n // count for k in range(count)):
-            low, stop = max(0, start - near.reach), start + max(1, round(n * share / count))
-            stretch = [copy[low : stop + near.reach] for copy in copies]
-            rows = np.arange(start - low, min(stop, n) - low)
-            yield near.at(first + low).of(stretch, rows)
+            low, stop = max(0, start - reach), start + max(1, round(n * share / count))
+            stretch = [copy[low : stop + reach] for copy in copies]
+            yield first + low, stretch, np.arange(start - low, min(stop, n) - low)
         first += n
 
 
@@ -365,15 +361,17 @@ class WithNeighbours(Reconstruction):
     single: Array
     alone: Sequence[OnLattices]
     weights: Array
+    first: int = 0
 
     def __post_init__(self) -> None:
         self.neighbours = self.near.reach
 
     def at(self, first: int) -> WithNeighbours:
-        return replace(self, near=self.near.at(first))
+        return replace(self, first=first)
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        rows, found = self.near.of(copies, np.arange(len(copies[0]))), np.zeros(copies[0].shape)
+        rows = self.near.of([(self.first, copies, np.arange(len(copies[0])))])
+        found = np.zeros(copies[0].shape)
         each = self.each(rows, predicted(rows.f, rows.fold, self.B))
         for estimate, weight in zip(each, self.weights, strict=True):
             if weight.any():

@@ -8,7 +8,7 @@ import pytest
 import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
-from auditor_attacks._chain import Chain, fitted_chain, transitions
+from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
 from auditor_attacks._spectra import FOLDS, group_rows
 from auditor_attacks.neighbour_mixture import WINDOWS, around, least_risk, predicted, ridge_by_fold
 
@@ -78,22 +78,28 @@ def test_a_panel_s_units_are_found_and_used():
 
 
 def test_a_chain_s_estimates_are_sums_over_all_paths():
-    """Two groups of four rows on a grid of five points."""
+    """Two groups of four rows on a grid of five points, of a chain and of independent rows."""
     rng = np.random.default_rng(2**40)
     x, y, first = np.linspace(-1.0, 2.0, 5), rng.normal(size=8), rng.dirichlet(np.ones(5))
-    chain = Chain(x, first, transitions(first, 0.7, 0.2), 0.5, 4, True)
-    expected = np.empty((3, 8))
-    for low in (0, 4):
+    chains = [
+        Chain(x, first, transitions(first, rho, p), 0.5, 4, p < 1.0)
+        for rho, p in ((0.0, 1.0), (0.7, 0.2))
+    ]
+    expected = np.empty((3, 8, 2))
+    for low, (a, chain) in product((0, 4), enumerate(chains)):
         paths = np.array(list(product(range(5), repeat=4)))
         steps = [chain.T[paths[:, t], paths[:, t + 1]] for t in range(3)]
         near = np.exp(-((y[low : low + 4] - x[paths]) ** 2))
         for t in range(4):
             p = first[paths[:, 0]] * np.prod(steps, axis=0) * np.delete(near, t, 1).prod(axis=1)
-            expected[0, low + t] = p @ x[paths[:, t]] / p.sum()
+            expected[0, low + t, a] = p @ x[paths[:, t]] / p.sum()
             p = p * near[:, t]
-            mean = expected[1, low + t] = p @ x[paths[:, t]] / p.sum()
-            expected[2, low + t] = p @ (x[paths[:, t]] - mean) ** 2 / p.sum() / 0.5
-    np.testing.assert_allclose(chain.estimates(y, 0), expected, atol=1e-9)
+            mean = expected[1, low + t, a] = p @ x[paths[:, t]] / p.sum()
+            expected[2, low + t, a] = p @ (x[paths[:, t]] - mean) ** 2 / p.sum() / 0.5
+    both = np.column_stack([y, y])
+    # the second stretch starts a group later
+    for found in estimates(chains, [(both, 0), (both, 4)]):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_chains_depend_on_order_alone():
@@ -106,7 +112,9 @@ def test_chains_depend_on_order_alone():
             chain = fitted_chain(y, s, len(y))[0]
             assert chain.dependent == ordered
         y = x + np.sqrt(s) * rng.normal(size=len(x))
-        left = ((fitted_chain(y, s, len(y))[0].estimates(y, 0)[1] - x) ** 2).mean() / x.var()
+        chain = fitted_chain(y, s, len(y))[0]
+        (found,) = estimates([chain], [(y[:, None], 0)])
+        left = ((found[1, :, 0] - x) ** 2).mean() / x.var()
         assert left < 0.24  # a row alone leaves 0.33 of normal values
 
 
