@@ -100,10 +100,10 @@ def test_llse_of_estimated_moments_with_the_model_put_into_them():
     np.testing.assert_allclose(found.values, expected, atol=1e-8)
 
 
-def audited(X, knowledge):
+def audited(X, knowledge, attack="partial-disclosure"):
     return auditor.run({
         "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},
-        "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", "partial-disclosure"], "knowledge": knowledge,
+        "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", attack], "knowledge": knowledge,
         "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
     })  # fmt: skip
 

@@ -81,10 +81,8 @@ def test_a_chain_s_estimates_are_sums_over_all_paths():
     """Two groups of four rows on a grid of five points, of a chain and of independent rows."""
     rng = np.random.default_rng(2**40)
     x, y, first = np.linspace(-1.0, 2.0, 5), rng.normal(size=8), rng.dirichlet(np.ones(5))
-    chains = [
-        Chain(x, first, transitions(first, rho, p), 0.5, 4, p < 1.0)
-        for rho, p in ((0.0, 1.0), (0.7, 0.2))
-    ]
+    laws = (0.0, 1.0), (0.7, 0.2)
+    chains = [Chain(x, first, transitions(first, *law), 0.5, 4, law[1] < 1.0) for law in laws]
     expected = np.empty((3, 8, 2))
     for low, (a, chain) in product((0, 4), enumerate(chains)):
         paths = np.array(list(product(range(5), repeat=4)))

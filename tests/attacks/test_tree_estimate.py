@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import multivariate_normal, norm
 
-import auditor
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, stated
 from auditor.numerics.blocks import Moments
 from auditor_attacks.tree_estimate import leaf_posteriors, posterior_mean
+from tests.adversary.test_published_model import audited
 from tests.audited import cells
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
@@ -113,18 +113,10 @@ def stepped(rows=ROWS, variance=V):
     return np.column_stack([x1, np.where(x1 > 0.3, 2.0, -1.0) + np.sqrt(variance) * e, x3])
 
 
-def audited(X, knowledge):
-    return auditor.run({
-        "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},
-        "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", "tree-estimate"], "knowledge": knowledge,
-        "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-    })  # fmt: skip
-
-
 def test_a_tree_that_gives_the_target_away_fails_harmless_copies():
     X = stepped(400, 0.01)
     tree = {"predictors": ["x1"], "depth": 1, "rows": 50, "known": True}
-    safe, unrelated, leaking = (audited(X, known) for known in (
+    safe, unrelated, leaking = (audited(X, known, "tree-estimate") for known in (
         ["perfect"], [{"model": {"target": "x3", **tree}}], ["perfect", {"model": {"target": "x2", **tree}}]))  # fmt: skip
     assert [e.status for e in safe.expectations] == ["holds"]
     assert [e.status for e in leaking.expectations] == ["fails"]
