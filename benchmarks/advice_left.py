@@ -2,7 +2,7 @@
 
 `--rows 2000` takes more rows, `--only cps` one table, and `--save FILE` keeps finished tables for
 the next run. The tables of `benchmarks.strongest`, sorted by their first column or shuffled, and
-for some sorted ones the advice from earlier attacks alone."""
+for three sorted tables the advice from earlier attacks alone."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def least(frame: pd.DataFrame, level: float, seed: int) -> tuple[float, str]:
 
 
 def advised(frame: pd.DataFrame, attacks: tuple[str, ...] = ()) -> float | str:
-    """Return the recommended level by all or some attacks, or the refusal.
+    """Return the recommended level, or the refusal, by all or the given attacks.
 
-    Figures that explain a recommendation, and do not change it, are left out.
+    Skip the audits after the recommendation, which only explain it.
     """
     frame.to_csv("table.csv", index=False)
     scenario = Asked.scenario
@@ -118,6 +118,11 @@ def measured(name: str, frame: pd.DataFrame, releases: int) -> dict[str, list[st
     return found
 
 
+def key(name: str, asked: argparse.Namespace) -> str:
+    """Return the name under which a finished table is kept."""
+    return f"{name}, {asked.rows} rows, {asked.releases} releases"
+
+
 def main() -> None:
     """Measure, and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
@@ -139,17 +144,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, frame in found:
-            if name not in done:
+            if key(name, asked) not in done:
                 started = time.process_time()
-                done[name] = measured(name, frame, asked.releases)
+                done[key(name, asked)] = measured(name, frame, asked.releases)
                 if save:
                     save.write_text(json.dumps(done, indent=1), encoding="utf-8")
-                print(f"{name}: {time.process_time() - started:.0f} s", *done[name].values())
+                print(
+                    f"{name}: {time.process_time() - started:.0f} s",
+                    *done[key(name, asked)].values(),
+                )
                 sys.stdout.flush()
         os.chdir("/")
     if page:
         lines, refusals, earlier = (
-            [text for name, _ in found for text in done[name][part]]
+            [text for name, _ in found for text in done[key(name, asked)][part]]
             for part in ("lines", "refusals", "earlier")
         )
         some = f"advice_left --rows {asked.rows}" + (f" --only {asked.only}" if asked.only else "")
