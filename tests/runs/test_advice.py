@@ -155,8 +155,9 @@ def test_epsilon_of_all_copies_is_that_of_the_least_perturbed_by_its_law():
     ({"schemes": ("corner-wave", "uniform")}, "apart"), ({"epsilon": 1.0}, "needs --bounds"),
     ({"bounds": {"age": (0.0, 120.0)}, "delta": 0.0}, "--delta"),
     ({"bounds": {"age": (0.0, 50.0)}}, "outside the stated bounds"),
+    ({"unknown": 0.9999, "copies": 1}, "of 'age' unknown to "),
 ])  # fmt: skip
-def test_what_cannot_be_asked_is_refused_in_one_sentence(change, words):
+def test_what_cannot_be_asked_is_refused_in_one_sentence(quick_advice, change, words):
     asked = {"data": "cps", "copies": 2, "unknown": 0.5, "columns": ("age",), "rows": 50} | change
     with pytest.raises(AuditorError) as caught:
         advise(Request(**asked))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base import AuditorError
+from auditor.base import AuditorError, quoted
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
@@ -494,10 +494,12 @@ class Trials:
             0.0,
         )
         instead = f"; the largest that is met is --unknown {most:g}" if most > 0 else ""
+        which = "" if self.asked.categories else f"of {quoted(shown.exposed.attribute)} "
+        left = f"{shown.exposed.unknown:.3f} ± {shown.exposed.half:.3f} {which}unknown to {shown.exposed.attack}"
         release = f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}"
         return (
             f"no level leaves {self.asked.target:g} of every attribute unknown for sure: of the most perturbed release that was tried, "
-            f"{release}, {self.asked.rows:,} records show {shown.exposed.unknown:.3f} ± {shown.exposed.half:.3f}{instead}"
+            f"{release}, {self.asked.rows:,} records show {left}{instead}"
         )
 
 
