@@ -82,6 +82,7 @@ def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_
     assert (one.error_bar, other.error_bar) == ("jackknife", "closed-form")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [{}, {"levels": [0.3, 0.6], "law": {"scheme": "corner-wave"}}])
 def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_for(tmp_path, law):
     X = people(400)
