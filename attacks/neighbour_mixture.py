@@ -86,7 +86,7 @@ PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
-LEAST_SAVED, FEW_ROWS = 0.02, 5_000
+LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
@@ -156,8 +156,7 @@ class NeighbourMixture(RowAttack):
             u = rows.u
             B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
             P = predicted(rows.f, rows.fold, B)
-            least = LEAST_SAVED * np.sqrt(most_rows / MOST_ROWS)
-            if undecided and saved(u, P, s, basis) < least:
+            if undecided and saved(u, P, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
                 return mixture.fit(view, blocks)
         view.starts["alone"] = False
