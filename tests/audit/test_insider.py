@@ -63,6 +63,7 @@ def test_of_honest_copies_as_much_is_unknown_as_is(kind):
     assert unknown(HONEST[kind]).min() > 0.9
 
 
+@pytest.mark.slow
 def test_of_normal_noise_the_best_linear_error_is_left():
     """One half at a noise variance of 1, in 20 tables of 600 records; the cost of learning is at most a tenth."""
     left = []
