@@ -146,7 +146,7 @@ def _gate_and_action(
     result, every = reading.result, len(found)
     good = [each.scheme for each in found if each.state == "good"]
     if state == "good":
-        least = max(found, key=lambda each: each.left).scheme
+        least = max(found, key=lambda each: (each.finding == "no-gain", each.left)).scheme
         of = f" of {isolated(least)}" * (every > 1)
         return SAFE + " within the budget" * bool(result.left_out), f"Release the copies{of}{AGAIN}"
     if state == "bad":
@@ -206,9 +206,9 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
     s, es = ("", "") if plural else ("s", "es")
     guessed, without = one.guesses, "; without copies"
     if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
-        columns = [
-            clipped(each.name, 40) for table in reading.result.data[:1] for each in table.attributes
-        ]
+        every = [each for table in reading.result.data[:1] for each in table.attributes]
+        kept = [each for each in every if each.values] or every
+        columns = [clipped(each.name, 40) for each in kept]
         right = f" for {share(guessed.right)} of the records"
         value = isolated(listed(columns[:MOST]) or "value")
         blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."

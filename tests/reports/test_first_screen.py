@@ -31,7 +31,7 @@ SCENARIOS = {
     "all safe": numbers(4000, 8.0, 16.0),
     "categories": {
         "seed": 1, "schemes": [{"name": "uniform-multilevel", "levels": [0.8, 0.3]}], "attacks": ["posterior"],
-        "data": {"source": "cps", "columns": ["age", "salary"], "rows": 2000,
+        "data": {"source": "cps", "columns": ["state_tax", "age", "salary"], "rows": 2000,
                  "bin": {"age": {"quantile": 4}, "salary": {"quantile": 5}}},
     },
     "files": "published-copies",
@@ -59,14 +59,14 @@ def first_screen(result):
         ("small table", UNSAFE, "Copy 1 alone guesses", "x2"),
         ("undecided", OPEN, "Copy 1 alone guesses", "x[12]"),
         ("all safe", SAFE, "Copy 1 alone guesses", "x1"),
-        ("categories", UNSAFE, "Copy 1 alone names the right", "age and salary"),
+        ("categories", UNSAFE, r"Copy 1 alone names the right (?!.?state_tax)", "age and salary"),
         ("files", UNSAFE, "top-coded alone guesses", "petal_length"),
     ],
 )
 def test_ten_seconds_answer_five_questions(audits, name, gate, who, column):
     text = first_screen(audits[name])
     assert [one for one in GATES if one in text] == [gate]  # Is it safe?
-    assert re.search(rf"{who}.* {column}", text)
+    assert re.search(rf"{who}.*{column}", text)
     assert "without copies" in text
     assert "the target is at least 50 %" in text or "target 50 %" in text
     assert text.count("Next:") == 1
