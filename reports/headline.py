@@ -144,10 +144,13 @@ def _gate_and_action(
     reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
 ) -> tuple[str, str]:
     result, every = reading.result, len(found)
-    good = [each.scheme for each in found if each.state == "good"]
+    good = [each.scheme for each in _alternatives(found, one) if each.state == "good"]
     if state == "good":
-        least = max(found, key=lambda each: (each.finding == "no-gain", each.left)).scheme
-        of = f" of {isolated(least)}" * (every > 1)
+        best = dict.fromkeys(
+            max(_alternatives(found, each), key=lambda one: (one.finding == "no-gain", one.left))
+            for each in found
+        )
+        of = f" of {_names([each.scheme for each in best])}" * (every > 1)
         return SAFE + " within the budget" * bool(result.left_out), f"Release the copies{of}{AGAIN}"
     if state == "bad":
         bad = sum(each.state == "bad" for each in found)
@@ -188,7 +191,7 @@ def _gate_and_action(
     action = "Add noise, or audit more records or replicates."
     if untried:
         action = "Measure pooled copies: `coalitions: [subsets]`."
-    elif len(good) == every and missed:
+    elif missed and all(each.state == "good" for each in found):
         action = "Make the expectation hold, or state the bound that you accept."
     elif left.half and rows and distance < left.half < FURTHEST * distance:
         need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
@@ -252,7 +255,8 @@ def _away(one: Verdict) -> list[str]:
 
 
 def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[str]:
-    best = max((one for one in found if one.exposures), key=lambda one: one.left)
+    same = [one for one in _alternatives(found, worst) if one.exposures]
+    best = max(same, key=lambda one: one.left)
     bar = exposures(reading, [best])[0]
     helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
     safe = [one.scheme for one in found if one.finding == "no-gain"]
@@ -262,6 +266,11 @@ def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> l
     goal = f"the target is at least {percent(bar.target)}"
     least = f"The least exposed, {isolated(best.scheme)}, {left}; {goal}."
     return [least, *_away(worst)[:1], *([pooled] if helped else [])]
+
+
+def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:
+    """Verdicts of schemes that perturb columns of the same kind: numbers, or categories."""
+    return [each for each in found if (each.guesses is None) == (one.guesses is None)]
 
 
 def _names(schemes: Sequence[str]) -> str:

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 from report_cases import audited, error
@@ -10,6 +11,7 @@ from auditor.results.records import ExpectationRecord
 from auditor_reports.figures import said
 from auditor_reports.headline import OPEN, SAFE, UNSAFE, exposures, headline
 from auditor_reports.html import Html
+from auditor_reports.matrix import Guesses
 from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdicts
@@ -145,9 +147,13 @@ def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole():
 def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step():
     bad = [error(name, 0.1, 0.01) for name in ("age", "*")]
     good = [error(name, 0.9, 0.01, scheme="<wave>") for name in ("age", "*")]
-    found = first_screen(audited([*bad, *good]))
+    result = audited([*bad, *good])
+    found = first_screen(result)
     assert f"{UNSAFE} with 1 of 2 schemes" in found
     assert "Next: Release copies of <wave> instead." in found
+    one, other = verdicts(Reading(result))
+    categories = replace(other, guesses=Guesses(one.worst, None, 0.5, one.worst, None))
+    assert "instead" not in headline(Reading(result), [one, categories]).action
 
 
 def test_a_safe_audit_names_attacks_that_it_did_not_try():
