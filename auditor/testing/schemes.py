@@ -22,8 +22,8 @@ from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import MatrixLaw
+from auditor.testing.attacks import answers, as_numbers, levels_of, people
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
-from auditor.testing.releases import answers, as_numbers, levels_of, people
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, in about 100 tests at ``LEVEL``.
