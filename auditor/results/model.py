@@ -19,9 +19,9 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, Valida
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base import AuditorError, clean, escaped, pd
+from auditor.base import AuditorError, clean, escaped, pd, shortened
 from auditor.base.types import Plain
-from auditor.registry.parameters import expected_by, format_path, shortened
+from auditor.registry.parameters import expected_by, format_path
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically

@@ -23,9 +23,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
+from auditor.base import shortened
 from auditor.base.types import Coalition, Plain
 from auditor.numerics.statistics import one_sided, quantile
-from auditor.registry.parameters import format_path, is_number, shortened
+from auditor.registry.parameters import format_path, is_number
 
 K = TypeVar("K")
 V = TypeVar("V")
