@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from auditor.base.types import Names
+
 from .chart import Chart
 from .figures import clipped, percent, share
 from .headline import Bar, Headline
@@ -53,7 +55,7 @@ class Paragraph(Block):
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
-    rows: Sequence[str]
+    rows: Names
     most: Most = field(default_factory=dict)
 
 
@@ -82,7 +84,7 @@ class Row(NamedTuple):
     """
 
     name: str
-    cells: Sequence[str]
+    cells: Names
     below: str = ""
     group: str = ""
     target: str = ""
@@ -97,7 +99,7 @@ class Table(Block):
     """
 
     first: str
-    columns: Sequence[str]
+    columns: Names
     rows: Sequence[Row]
     kind: Literal["schemes", "plain", "figures"] = "schemes"
     what: str = "rows"
@@ -122,7 +124,7 @@ class Table(Block):
 class Matrix(Block):
     """The comparison, strongest adversary first, and the severity scale."""
 
-    schemes: Sequence[str]
+    schemes: Names
     rows: Sequence[MatrixRow]
 
     def table(self, *, brief: bool = False, most: int | None = None) -> Table:
@@ -220,7 +222,7 @@ class Document:
     mark: str
     opening: Sequence[Block]
     sections: Sequence[Section]
-    facts: Sequence[str] = ()
+    facts: Names = ()
     overview: Row | None = None
 
     @property

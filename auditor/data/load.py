@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, Names, Options
 from auditor.data.clean import Asked, Read, cleaned
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
 from auditor.data.columns.checks import (
     Frame,
-    Names,
     RecordKeys,
     Series,
     are_complete,
@@ -328,7 +327,7 @@ def raw_columns(
     source: str,
     columns: Names | None = None,
     rows: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Options | None = None,
     base: Path | None = None,
     rng: np.random.Generator | None = None,
     **beside: str | None,
@@ -371,7 +370,7 @@ def raw_columns(
 
 
 def files_of(
-    source: str, parameters: Mapping[str, Any] | None = None, base: Path | None = None
+    source: str, parameters: Options | None = None, base: Path | None = None
 ) -> list[Path]:
     """A file, or the parts in a folder.
 
@@ -412,7 +411,7 @@ def _drawn(
     name: str,
     columns: Names | None,
     rows: int | None,
-    parameters: Mapping[str, Any],
+    parameters: Options,
     rng: np.random.Generator,
     beside: Mapping[str, str | None],
 ) -> Raw:

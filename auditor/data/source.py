@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array
-from auditor.data.columns.checks import Names, check_rows
+from auditor.base.types import Array, Names, Options
+from auditor.data.columns.checks import check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room
@@ -265,7 +265,7 @@ def select(known: Names, columns: Names | None, labels: Names, **beside: str | N
 
 
 @contextmanager
-def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
+def asked_source(name: str, parameters: Options, rows: int | None) -> Iterator[Source]:
     """Build a source for a query; turn exceptions into request or plugin errors."""
     cls: type[Source] = get("source", name)
     with contained() as failure:
@@ -279,7 +279,7 @@ def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> 
     raise PluginFailed(f"source {name!r} failed: {failure.reason}")
 
 
-def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+def _parameters(cls: type[Source], values: Options) -> PluginParameters:
     given = dict(values)
     try:
         return cls.Parameters.model_validate(given, by_name=True, by_alias=True)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
@@ -20,7 +20,7 @@ from pydantic_core import to_json
 
 from auditor import registry
 from auditor.base import AuditorError, clean, escaped, pd, shortened
-from auditor.base.types import Plain
+from auditor.base.types import Options, Plain
 from auditor.registry.parameters import expected_by, format_path
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
@@ -212,7 +212,7 @@ class AuditResult(Record):
 
     __str__ = __repr__
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+    def model_copy(self, *, update: Options | None = None, deep: bool = False) -> Self:
         """Results with fields replaced, without validation."""
         changed = dict(update or {})
         if "measurements" in changed:

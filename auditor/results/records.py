@@ -349,7 +349,7 @@ class Exposed(NamedTuple):
     half: float
     attack: str
     attribute: str
-    coalition: tuple[int, ...]
+    coalition: Coalition
 
 
 class Epsilon(NamedTuple):

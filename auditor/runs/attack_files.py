@@ -16,6 +16,7 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
 from auditor.base import AuditorError, listed, pd
+from auditor.base.types import Names, Options
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.parts import header
@@ -41,14 +42,14 @@ class Request:
     """
 
     attack: str
-    copies: Sequence[str]
+    copies: Names
     original: str
     scheme: Any = None
     levels: Sequence[float] = ()
-    columns: Sequence[str] | None = None
+    columns: Names | None = None
     knowledge: Any = "perfect"
     seed: int = 0
-    parameters: Mapping[str, Any] | None = None
+    parameters: Options | None = None
 
 
 def attack_files(asked: Request) -> AnyEstimate:
@@ -86,7 +87,7 @@ def _release(asked: Request) -> Release:
     return _categories(asked, scheme)
 
 
-def _numbers(asked: Request, law: Mapping[str, Any]) -> Release:
+def _numbers(asked: Request, law: Options) -> Release:
     copies = [str(Path(name).expanduser()) for name in asked.copies]
     scheme = make_plugin("scheme", "published", {"copies": copies, **law})
     table, levels = _original(asked), tuple(asked.levels)
@@ -120,7 +121,7 @@ def _categories(asked: Request, scheme: Any) -> Release:
 
 
 def _original(asked: Request) -> Table:
-    def read(columns: Sequence[str] | None) -> Table:
+    def read(columns: Names | None) -> Table:
         return load_table(DataUse(asked.original, columns), stream(asked.seed, "data"))
 
     if asked.columns is not None:
@@ -132,7 +133,7 @@ def _original(asked: Request) -> Table:
     return read([name for name in shared if kind_of(frame[name]) == "numbers"] or shared)
 
 
-def _shared(asked: Request, known: Sequence[str]) -> list[str]:
+def _shared(asked: Request, known: Names) -> list[str]:
     heads = [header(files_of(name)[0]) for name in asked.copies]
     shared = [name for name in known if all(name in head for head in heads)]
     if not shared:

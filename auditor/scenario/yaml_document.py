@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 import yaml
 
 from auditor.base import AuditorError, Problem, ScenarioError, shortened
+from auditor.base.types import Plain
 from auditor.registry.parameters import MAX_DEPTH, Path, Value, format_path, set_at
 
 Position = tuple[int, int]
@@ -55,7 +56,7 @@ TAGS = {
 }
 """Tags of nodes that are written without one."""
 
-_WORDS: dict[str, Any] = {
+_WORDS: Plain = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -263,8 +264,8 @@ class _Reader:
             return [self.entry((*path, place), item, item) for place, item in enumerate(content)]
         return self.mapping(content, path)
 
-    def mapping(self, items: Any, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def mapping(self, items: Any, path: Path) -> Plain:
+        found: Plain = {}
         for key, item in items:
             at, named = _start(key), isinstance(key, yaml.ScalarNode)
             name = self.value(key, path) if named else None

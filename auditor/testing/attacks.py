@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
@@ -28,7 +28,7 @@ from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
-from auditor.base.types import Array, Coalition, Microdata
+from auditor.base.types import Array, Coalition, Microdata, Names, Options
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
@@ -45,7 +45,7 @@ EVERYBODY: Coalition = (1, 2, 3)
 COALITIONS: tuple[Coalition, ...] = ((1,), (3,), (1, 2), (2, 3), EVERYBODY)
 
 
-def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None) -> None:
+def check_attack(cls: type[Attack], parameters: Options | None = None) -> None:
     """Check that an attack keeps its contract.
 
     On copies by one scheme of each family, with all knowledge, for coalitions of one to three
@@ -219,7 +219,7 @@ def answers(rows: int, values: int = 3) -> Any:
     )
 
 
-def schemes_of(families: Sequence[str]) -> list[Scheme]:
+def schemes_of(families: Names) -> list[Scheme]:
     """One scheme per family that makes copies.
 
     Built-in schemes that state their noise first.

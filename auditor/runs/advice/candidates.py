@@ -21,13 +21,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array
+from auditor.base.types import Array, Plain
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.results.records import Epsilon
@@ -365,7 +364,7 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
     return made
 
 
-def parameters_of(request: Request) -> dict[str, Any]:
+def parameters_of(request: Request) -> Plain:
     """Parameters of every scheme; stated bounds size the noise."""
     return {**request.parameters, **({"noise": "bounds"} if request.bounds else {})}
 

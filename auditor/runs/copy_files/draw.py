@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Indices, Plain
+from auditor.base.types import Array, Indices, Names, Plain
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -134,7 +134,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
     return Drawn(parts, stated, notes, prints)
 
 
-def released_columns(scheme: Scheme, attributes: Sequence[str]) -> list[str]:
+def released_columns(scheme: Scheme, attributes: Names) -> list[str]:
     """Names of a copy's columns: the attributes, or ``y1, y2 …`` of other schemes."""
     width = scheme.output_width(len(attributes))
     return list(attributes) if width == len(attributes) else [f"y{k + 1}" for k in range(width)]
@@ -262,7 +262,7 @@ class Asked:
     """
 
     data: str
-    columns: Sequence[str] | None
+    columns: Names | None
     rows: int | None
     levels: list[float]
     seed: int | None
@@ -282,7 +282,7 @@ class Asked:
         """Yield the columns as stored, with blanks."""
         return raw_frames(self.data, self.columns, self.rows, self.rng)
 
-    def kinds(self, columns: Sequence[str]) -> dict[str, Stored]:
+    def kinds(self, columns: Names) -> dict[str, Stored]:
         """Kinds of columns.
 
         Raises

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
-from auditor.base.types import Array
+from auditor.base.types import Array, Names, Options, Plain
 from auditor.data.alignment import misaligned
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
@@ -69,12 +69,12 @@ def write_copies(
     levels: Sequence[float] | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
-    columns: Sequence[str] | None = None,
+    columns: Names | None = None,
     rows: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Options | None = None,
     form: str | None = None,
     precision: Precision = "double",
-    keep: Sequence[str] | Literal["rest"] = (),
+    keep: Names | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
     bounds: Bounds = MappingProxyType({}),
@@ -172,8 +172,8 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 
 
 def _selection(
-    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
-) -> tuple[Sequence[str] | None, list[str]]:
+    data: str, columns: Names | None, keep: Names | Literal["rest"]
+) -> tuple[Names | None, list[str]]:
     if not keep:
         return columns, []
     if keep == "rest" and columns is None:
@@ -202,13 +202,13 @@ def _is_parquet(data: str) -> bool:
 def _sized(
     data: str,
     scheme: str,
-    parameters: dict[str, Any],
+    parameters: Plain,
     guarantees: Mapping[str, Sequence[float]],
     bounds: Bounds,
-    columns: Sequence[str] | None,
+    columns: Names | None,
     rows: int | None,
     missing: Blank,
-) -> tuple[list[float], dict[str, Any], list[str]]:
+) -> tuple[list[float], Plain, list[str]]:
     ((currency, stated),) = guarantees.items()
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")
@@ -237,8 +237,8 @@ def write_batch(
     scheme: Scheme,
     asked: Asked,
     paths: Sequence[Path],
-    keep: Sequence[str],
-    manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
+    keep: Names,
+    manifest: Callable[[Plain], Options],
     replaced: Iterable[str] = (),
 ) -> list[Path]:
     """Draw and write one batch of records; return the paths of its files.
@@ -256,7 +256,7 @@ def write_batch(
         kept = kept_columns(asked.data, keep, asked.rows, blank)
         parts = beside_kept(parts, kept, names)
 
-    def whole() -> Mapping[str, Any]:
+    def whole() -> Options:
         return manifest(
             {
                 **drawn.stated,
@@ -310,7 +310,7 @@ def _contained(parts: Parts) -> Parts:
         yield part
 
 
-def beside_kept(parts: Parts, kept: InStep, order: Sequence[str]) -> Parts:
+def beside_kept(parts: Parts, kept: InStep, order: Names) -> Parts:
     """Yield copies with the kept columns in the file's order, new columns last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
@@ -338,7 +338,7 @@ GIVE = "give the originals of every batch as they were, in order"
 def append_copies(
     data: str,
     folder: Path,
-    earlier: Sequence[str],
+    earlier: Names,
     seed: int | None = None,
     missing: Blank = "refuse",
     forms: Mapping[str, str] | None = None,
@@ -394,14 +394,14 @@ def append_copies(
         paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
         check_free(folder, paths)
 
-        def with_batch(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+        def with_batch(stated: Options) -> Options:
             own = {name: value for name, value in stated.items() if name not in OF_THE_RELEASE}
             return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
 
         return write_batch(scheme, asked, paths, manifest.get("kept", []), with_batch)
 
 
-def _manifest_of(folder: Path) -> dict[str, Any]:
+def _manifest_of(folder: Path) -> Plain:
     try:
         manifest = read_manifest(folder) or {}
         for part in batches_of(manifest):
@@ -417,7 +417,7 @@ def _no_release(folder: Path) -> AuditorError:
     )
 
 
-def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:
+def _treatment(manifest: Options, missing: Blank, forms: Mapping[str, str]) -> Treatment:
     done = manifest.get("post_processing") or {}
     if "unit" in done:
         raise AuditorError(
@@ -429,7 +429,7 @@ def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, 
 
 
 def _tables_before(
-    scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
+    scheme: Scheme, asked: Asked, earlier: Names, folder: Path, manifest: Options
 ) -> list[Any]:
     out, tables = batches_of(manifest), list[Any]()
     if len(earlier) != len(out):
@@ -456,7 +456,7 @@ def _tables_before(
     return tables
 
 
-def _is_as_drawn(part: Mapping[str, Any]) -> bool:
+def _is_as_drawn(part: Options) -> bool:
     return not part.get("post_processing") and part["missing"] != "keep"
 
 
@@ -478,7 +478,7 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
 
 
 def _past(
-    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Mapping[str, Any]
+    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Options
 ) -> tuple[Array, ...]:
     law = scheme.law(manifest["levels"], table_moments(tables[0]))
     if law is None or law.serial is None:
@@ -496,7 +496,7 @@ def _past(
     return (table.read(start, table.rows), *copies)
 
 
-def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:
+def _check_keys(key: str, data: str, earlier: Names, allowed: bool) -> None:
     new = file_keys(key, data)
     out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
     refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")
