@@ -12,14 +12,14 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field as default
+from dataclasses import field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from auditor.base.types import Names, Plain
+from auditor.base.types import Names, Plain, frozen
 from auditor.results.comparison import clean
 
 from .figures import Figure, braces, with_error
@@ -243,7 +243,7 @@ class Control(NamedTuple):
     chosen: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Chart:
     """One or two views with common rows and controls.
 

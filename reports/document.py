@@ -6,10 +6,10 @@ A block lists the media that show it. Writers escape every text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.types import Names
+from auditor.base.types import Names, frozen
 
 from .chart import Chart
 from .figures import clipped, percent, share
@@ -28,7 +28,7 @@ def sentence(text: str) -> str:
     return f"{text.rstrip().rstrip('.')}."
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """One element of a section."""
 
@@ -39,7 +39,7 @@ class Block:
         return getattr(self, "rows", getattr(self, "text", True))
 
 
-@dataclass(frozen=True)
+@frozen
 class Paragraph(Block):
     """Sentences, optionally after the ``term`` that they explain.
 
@@ -51,7 +51,7 @@ class Paragraph(Block):
     term: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
@@ -59,7 +59,7 @@ class Items(Block):
     most: Most = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Terms(Block):
     """Terms and their definitions."""
 
@@ -67,7 +67,7 @@ class Terms(Block):
     role: Literal["definitions", "provenance", "references"] = "definitions"
 
 
-@dataclass(frozen=True)
+@frozen
 class Code(Block):
     """Text to copy, never broken or cut; the page folds untitled text."""
 
@@ -90,7 +90,7 @@ class Row(NamedTuple):
     target: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Table(Block):
     """A table; ``group`` is the head of the rows' groups.
 
@@ -120,7 +120,7 @@ class Table(Block):
         return self
 
 
-@dataclass(frozen=True)
+@frozen
 class Matrix(Block):
     """The comparison, strongest adversary first, and the severity scale."""
 
@@ -141,7 +141,7 @@ class Matrix(Block):
         return Table("attack", self.schemes, rows, group="knowledge")
 
 
-@dataclass(frozen=True)
+@frozen
 class First(Block):
     """The first screen."""
 
@@ -154,7 +154,7 @@ class First(Block):
         return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]
 
 
-@dataclass(frozen=True)
+@frozen
 class Bars(Block):
     """Exposure by scheme and attribute, against the target."""
 
@@ -171,7 +171,7 @@ class Bars(Block):
         return Table("attribute", heads, rows, "plain", group="scheme")
 
 
-@dataclass(frozen=True)
+@frozen
 class Checks(Block):
     """Expectations and outcomes; a heading counts those that are left out."""
 
@@ -186,14 +186,14 @@ class Checks(Block):
         return Table("expectation", ("status", "observed", "bound", "why"), rows, "plain")
 
 
-@dataclass(frozen=True)
+@frozen
 class Figure(Block):
     """A chart of the page; a terminal draws it as a plot if it is ``drawn``."""
 
     chart: Chart
 
 
-@dataclass(frozen=True)
+@frozen
 class Section(Block):
     """A part with a heading; the page folds it unless it is ``first``."""
 
@@ -207,7 +207,7 @@ class Section(Block):
         return shown(self.blocks, medium)
 
 
-@dataclass(frozen=True)
+@frozen
 class Document:
     """A report on one audit, or on the changes between two.
 

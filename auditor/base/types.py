@@ -50,3 +50,9 @@ def unprinted(cls: type[C]) -> type[C]:
     Instances are compared by identity.
     """
     return dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type[C]) -> type[C]:
+    """Make a frozen dataclass."""
+    return dataclass(frozen=True)(cls)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags, Names, Options
+from auditor.base.types import Array, Flags, Names, Options, frozen
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -45,7 +45,7 @@ Read = Callable[[Names], Iterable[Frame]]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """A scenario's selection of records.
 

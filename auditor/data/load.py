@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Indices, Names, Options
+from auditor.base.types import Array, Indices, Names, Options, frozen
 from auditor.data.clean import Asked, Read, cleaned
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
@@ -55,7 +55,7 @@ from auditor.numerics.random_streams import stream
 from auditor.results.files import TableFile, located, reading_of, split_name
 
 
-@dataclass(frozen=True)
+@frozen
 class Raw:
     """Columns as stored, before blanks are treated.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Names, Options
+from auditor.base.types import Array, Names, Options, frozen
 from auditor.data.columns.checks import check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
@@ -125,7 +125,7 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordShape:
     """Distribution function and support of one standardised attribute.
 
@@ -145,7 +145,7 @@ def normal_cdf(t: Array) -> Array:
 NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordLaw:
     """Law of independent records, up to means and covariances.
 

@@ -7,7 +7,6 @@ categories need a stated law.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
 from auditor.base import AuditorError, listed, pd
-from auditor.base.types import Names, Options
+from auditor.base.types import Names, Options, frozen
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.parts import header
@@ -33,7 +32,7 @@ from auditor.runs.estimate import AnyEstimate, CategoricalEstimate, Estimate, at
 from auditor.runs.perturb import Release
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """Arguments of one attack.
 

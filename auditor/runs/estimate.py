@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from auditor.audit.categorical.release import restricted
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.views import estimated_noise
 from auditor.base import AuditorError, DataError, NotApplicable
-from auditor.base.types import Array, Coalition, Microdata
+from auditor.base.types import Array, Coalition, Microdata, frozen
 from auditor.data.microdata import (
     as_categories,
     as_table,
@@ -125,7 +125,7 @@ def _coalition(value: Any, M: int) -> Coalition:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """A reconstruction of the original, and its error.
 
@@ -227,7 +227,7 @@ def estimate_numbers(
 # -- categories ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CategoricalEstimate:
     """A reconstruction of categories, and its accuracy.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from auditor import registry
 from auditor.adversary.attack import Coalitions
 from auditor.adversary.knowledge import Knowledge
-from auditor.base.types import Coalition, Options, Plain
+from auditor.base.types import Coalition, Options, Plain, frozen
 from auditor.data.table import DataUse
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels
@@ -37,7 +37,7 @@ FIELDS = (
 """Sections in documented order."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PluginUse:
     """One use of a plugin, with a unique id and checked parameters."""
 
@@ -54,7 +54,7 @@ class PluginUse:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class AttackUse(PluginUse):
     """One use of an attack, by default on all coalitions."""
 
@@ -71,7 +71,7 @@ class AttackUse(PluginUse):
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class SchemeUse(PluginUse):
     """One use of a scheme.
 
@@ -93,7 +93,7 @@ class SchemeUse(PluginUse):
         return super().spec() | extra | ({"public-grid": True} if self.public_grid else {})
 
 
-@dataclass(frozen=True)
+@frozen
 class Measure:
     """An additional measure, with a name from ``auditor.scenario.read_expectations.MEASURES``."""
 
@@ -150,7 +150,7 @@ class ExpectationUse(NamedTuple):
         return {self.name: self.where | more}
 
 
-@dataclass(frozen=True)
+@frozen
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, NoReturn
 
@@ -28,7 +28,7 @@ from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
-from auditor.base.types import Array, Coalition, Microdata, Names, Options
+from auditor.base.types import Array, Coalition, Microdata, Names, Options, frozen
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
@@ -267,7 +267,7 @@ def states(rows: int) -> list[Knowledge]:
     return [*always, *(cls(count=half) for cls in counted)]
 
 
-@dataclass(frozen=True)
+@frozen
 class Case(ABC):
     """One release with its possible adversaries."""
 
@@ -295,7 +295,7 @@ class Case(ABC):
         attack.check_scheme(self.scheme.public)
 
 
-@dataclass(frozen=True)
+@frozen
 class Numbers(Case):
     """Copies of a table of numbers."""
 
@@ -357,7 +357,7 @@ def _can_give(knowledge: Knowledge, table: Table) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@frozen
 class Categories(Case):
     """Copies of one column of categories."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Names, Options, Plain
+from auditor.base.types import Array, Codes, Indices, Names, Options, Plain, frozen, unprinted
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -29,7 +29,7 @@ BLOCK_WIDTH = 4
 """Records come in blocks of 65,536: record numbers fit in two bytes, and values in the cache."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Attribute:
     """One attribute's domain.
 
@@ -65,7 +65,7 @@ class CodeRows(Protocol):
         """Records ``start:stop``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
@@ -304,7 +304,7 @@ def bin_codes(values: Array, edges: Array) -> Indices:
 RULES = ("equal-width", "quantile", "edges")
 
 
-@dataclass(frozen=True)
+@frozen
 class Categories:
     """Selection and conversion of categorical columns.
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices, Names, Plain
+from auditor.base.types import Array, Flags, Indices, Names, Plain, unprinted
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
@@ -419,7 +419,7 @@ WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class RecordKeys:
     """One distinct key for each record.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, quoted
-from auditor.base.types import Names, Options, Plain
+from auditor.base.types import Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
@@ -47,7 +47,7 @@ CHANCE = 0.995
 """Chance that the audit of one new release agrees with the advice."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """Common parts of the audits of one advice.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from auditor.audit.measures.utility import is_class
 from auditor.base import AuditorError, counted, quoted
-from auditor.base.types import Names, Options, Plain
+from auditor.base.types import Names, Options, Plain, frozen
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, load_target, read_columns
@@ -166,7 +166,7 @@ USES = {
 """Measures of the loss of use."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """Request for advice.
 

@@ -10,14 +10,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Indices, Names, Plain
+from auditor.base.types import Array, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -199,7 +199,7 @@ Parts = Iterator[Sequence[pd.DataFrame]]
 """The next records of every copy."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Treatment:
     """An owner's requests on blank cells, rounding and bounds.
 
@@ -252,7 +252,7 @@ class Treatment:
 AS_DRAWN = Treatment()
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """Table to perturb, form of the copies, and facts from earlier batches.
 
