@@ -12,13 +12,14 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field as default
+from dataclasses import field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from auditor.base.types import Names, Plain, frozen
 from auditor.results.comparison import clean
 
 from .figures import Figure, braces, with_error
@@ -145,8 +146,8 @@ def quantity(title: Any, **axis: Any) -> Part:
 def view(
     x: Part,
     y: Part,
-    names: Sequence[str],
-    layers: Sequence[str],
+    names: Names,
+    layers: Names,
     *wanted: str,
     tips: Part | None = None,
     more: Part | None = None,
@@ -242,7 +243,7 @@ class Control(NamedTuple):
     chosen: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Chart:
     """One or two views with common rows and controls.
 
@@ -262,7 +263,7 @@ class Chart:
     title: str
     caption: str
     alt: str
-    rows: list[dict[str, Any]]
+    rows: list[Plain]
     controls: list[Control]
     names: list[str]
     views: list[Part]
@@ -277,7 +278,7 @@ class Chart:
         """The default option of each control."""
         return {control.name: control.chosen for control in self.controls}
 
-    def chosen(self, values: Mapping[str, int]) -> list[dict[str, Any]]:
+    def chosen(self, values: Mapping[str, int]) -> list[Plain]:
         """Rows of the chosen options."""
         wanted = {FIELDS[name]: (value, ANY) for name, value in values.items()}
         return [row for row in self.rows if all(row[key] in held for key, held in wanted.items())]
@@ -306,8 +307,8 @@ def _short(value: Any) -> Any:
 class Rows:
     """Collect the rows of a chart and the options of its controls."""
 
-    def __init__(self, reading: Reading, *controls: str, names: Sequence[str] = ()) -> None:
-        self.reading, self.rows = reading, list[dict[str, Any]]()
+    def __init__(self, reading: Reading, *controls: str, names: Names = ()) -> None:
+        self.reading, self.rows = reading, list[Plain]()
         self.names = unique(clean(name) for name in names or reading.schemes)
         self.options: dict[str, dict[str, str]] = {name: {} for name in controls}
 

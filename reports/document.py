@@ -6,8 +6,10 @@ A block lists the media that show it. Writers escape every text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
+
+from auditor.base.types import Names, frozen
 
 from .chart import Chart
 from .figures import clipped, percent, share
@@ -26,7 +28,7 @@ def sentence(text: str) -> str:
     return f"{text.rstrip().rstrip('.')}."
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """One element of a section."""
 
@@ -37,7 +39,7 @@ class Block:
         return getattr(self, "rows", getattr(self, "text", True))
 
 
-@dataclass(frozen=True)
+@frozen
 class Paragraph(Block):
     """Sentences, optionally after the ``term`` that they explain.
 
@@ -49,15 +51,15 @@ class Paragraph(Block):
     term: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
-    rows: Sequence[str]
+    rows: Names
     most: Most = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Terms(Block):
     """Terms and their definitions."""
 
@@ -65,7 +67,7 @@ class Terms(Block):
     role: Literal["definitions", "provenance", "references"] = "definitions"
 
 
-@dataclass(frozen=True)
+@frozen
 class Code(Block):
     """Text to copy, never broken or cut; the page folds untitled text."""
 
@@ -82,13 +84,13 @@ class Row(NamedTuple):
     """
 
     name: str
-    cells: Sequence[str]
+    cells: Names
     below: str = ""
     group: str = ""
     target: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Table(Block):
     """A table; ``group`` is the head of the rows' groups.
 
@@ -97,7 +99,7 @@ class Table(Block):
     """
 
     first: str
-    columns: Sequence[str]
+    columns: Names
     rows: Sequence[Row]
     kind: Literal["schemes", "plain", "figures"] = "schemes"
     what: str = "rows"
@@ -118,11 +120,11 @@ class Table(Block):
         return self
 
 
-@dataclass(frozen=True)
+@frozen
 class Matrix(Block):
     """The comparison, strongest adversary first, and the severity scale."""
 
-    schemes: Sequence[str]
+    schemes: Names
     rows: Sequence[MatrixRow]
 
     def table(self, *, brief: bool = False, most: int | None = None) -> Table:
@@ -139,7 +141,7 @@ class Matrix(Block):
         return Table("attack", self.schemes, rows, group="knowledge")
 
 
-@dataclass(frozen=True)
+@frozen
 class First(Block):
     """The first screen."""
 
@@ -152,7 +154,7 @@ class First(Block):
         return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]
 
 
-@dataclass(frozen=True)
+@frozen
 class Bars(Block):
     """Exposure by scheme and attribute, against the target."""
 
@@ -169,7 +171,7 @@ class Bars(Block):
         return Table("attribute", heads, rows, "plain", group="scheme")
 
 
-@dataclass(frozen=True)
+@frozen
 class Checks(Block):
     """Expectations and outcomes; a heading counts those that are left out."""
 
@@ -184,14 +186,14 @@ class Checks(Block):
         return Table("expectation", ("status", "observed", "bound", "why"), rows, "plain")
 
 
-@dataclass(frozen=True)
+@frozen
 class Figure(Block):
     """A chart of the page; a terminal draws it as a plot if it is ``drawn``."""
 
     chart: Chart
 
 
-@dataclass(frozen=True)
+@frozen
 class Section(Block):
     """A part with a heading; the page folds it unless it is ``first``."""
 
@@ -205,7 +207,7 @@ class Section(Block):
         return shown(self.blocks, medium)
 
 
-@dataclass(frozen=True)
+@frozen
 class Document:
     """A report on one audit, or on the changes between two.
 
@@ -220,7 +222,7 @@ class Document:
     mark: str
     opening: Sequence[Block]
     sections: Sequence[Section]
-    facts: Sequence[str] = ()
+    facts: Names = ()
     overview: Row | None = None
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from auditor.base.types import Coalition, Names, Options
 from auditor.results.comparison import clean, counted
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
@@ -71,7 +72,7 @@ def losses(reading: Reading, setting: Setting) -> Figures:
     }
 
 
-def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:
+def guesses(reading: Reading, setting: Setting, coalition: Coalition) -> Guesses | None:
     """Coalition's guesses; None if the attack guesses no categories."""
     right, truth = (reading.figures(setting, metric) for metric in (RIGHT, TRUTH))
     beyond = reading.figures(setting, BEYOND).get(coalition)
@@ -133,7 +134,7 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 
 
 def lowest_attribute(
-    reading: Reading, settings: Sequence[Setting], names: Sequence[str] = ()
+    reading: Reading, settings: Sequence[Setting], names: Names = ()
 ) -> tuple[Setting, str, Figure] | None:
     """Setting, attribute and figure with the lowest error bound.
 
@@ -389,7 +390,7 @@ class MatrixCell(NamedTuple):
         return self.worst or (self.guesses.right if self.guesses else None)
 
     @property
-    def coalition(self) -> tuple[int, ...]:
+    def coalition(self) -> Coalition:
         """The coalition's copies; empty without a figure."""
         return self.shown.coalition if self.shown else ()
 
@@ -516,7 +517,7 @@ def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]
     return found, [name for name in result.untried if kinds.get(name) in had]
 
 
-def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
+def untried_text(kinds: Iterable[str], more: Names) -> str:
     """Name the applicable kinds of attack that were not tried.
 
     For kinds that were tried, count the attacks left out.
@@ -531,7 +532,7 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
     return f"{left}. `attacks: all` tries every attack that applies."
 
 
-def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
+def limited_text(attacks: Sequence[str | Options]) -> str:
     """State which attacks ran on some coalitions only.
 
     Malformed entries of edited files are ignored.

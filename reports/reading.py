@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from auditor.base.types import Plain
+from auditor.base.types import Coalition, Plain
 from auditor.results.model import AuditResult
 from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
 
@@ -23,7 +23,7 @@ BEYOND = "accuracy_gain"
 """Accuracy above a guess without copies; only attacks on categories have it."""
 
 
-Figures = dict[tuple[int, ...], Figure]
+Figures = dict[Coalition, Figure]
 """Figures by coalition."""
 
 
@@ -271,7 +271,7 @@ def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
     return grouped((len(shown.coalition), shown) for shown in found)
 
 
-def best_single(found: Figures, members: tuple[int, ...]) -> Figure | None:
+def best_single(found: Figures, members: Coalition) -> Figure | None:
     """Lowest figure of a single member, ranked by `lowest`."""
     return lowest(found[(copy,)] for copy in members if (copy,) in found)
 

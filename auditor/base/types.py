@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
@@ -35,6 +35,10 @@ Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
 Plain = dict[str, Any]
 """Plain values by name, as in YAML or JSON."""
+Options = Mapping[str, Any]
+"""Values by name, to be read only."""
+Names = Sequence[str]
+"""Names of columns, attacks or files."""
 
 C = TypeVar("C")
 
@@ -46,3 +50,9 @@ def unprinted(cls: type[C]) -> type[C]:
     Instances are compared by identity.
     """
     return dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type[C]) -> type[C]:
+    """Make a frozen dataclass."""
+    return dataclass(frozen=True)(cls)

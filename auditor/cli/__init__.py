@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import rich_click as click
 
 from auditor.base import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
-from auditor.cli import arguments, copies, inspect, run
+from auditor.cli import copies, inspect, run
 from auditor.cli.arguments import close_up, report_bug
 from auditor.process.environment import begin_program, say
 
@@ -34,7 +34,6 @@ COMMANDS = (run.run, *inspect.COMMANDS, copies.advise, copies.perturb, copies.at
 @click.version_option(
     None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s"
 )
-@arguments.completion_option
 def cli() -> None:
     """Measure how well attacks rebuild private records from perturbed copies.
 

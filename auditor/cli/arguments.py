@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -27,56 +26,7 @@ from auditor.base import (
     bounded,
     counted,
 )
-from auditor.process.environment import reserved, say, shipped_scenarios, tell
-
-PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
-SHELLS = ("bash", "zsh", "fish")
-THIS = "this"
-"""Name for the user's own shell."""
-
-
-def install(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
-    """Write the completion script to the shell's folder and exit."""
-    if shell is None or context.resilient_parsing:
-        return
-    from click.shell_completion import get_completion_class
-
-    from auditor.results.files import write_atomically, writing
-
-    name = Path(os.environ.get("SHELL", "")).name if shell == THIS else shell
-    made = get_completion_class(name) if name in SHELLS else None
-    if made is None:
-        raise AuditorError(
-            f"completion is there for {', '.join(SHELLS)}: say which, as --install-completion bash"
-        )
-    path, more = _place(name)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, made(context.command, {}, PROGRAM, VARIABLE).source().encode())
-    tell(f"written: {path}. {more}")
-    context.exit()
-
-
-def _place(shell: str) -> tuple[Path, str]:
-    home = Path.home()
-    if shell == "bash":
-        folder = _under("XDG_DATA_HOME", home / ".local/share")
-        return (
-            folder / f"bash-completion/completions/{PROGRAM}",
-            "New shells with bash-completion use it.",
-        )
-    if shell == "fish":
-        return _under(
-            "XDG_CONFIG_HOME", home / ".config"
-        ) / f"fish/completions/{PROGRAM}.fish", "New shells use it."
-    return (
-        home / f".zfunc/_{PROGRAM}",
-        "Have this line in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit && compinit",
-    )
-
-
-def _under(variable: str, otherwise: Path) -> Path:
-    return Path(os.environ.get(variable) or otherwise)
+from auditor.process.environment import reserved, say, shipped_scenarios
 
 
 def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
@@ -87,19 +37,6 @@ def scenarios(context: click.Context, parameter: click.Parameter, begun: str) ->
         *(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)),
         CompletionItem(begun, type="file"),
     ]
-
-
-completion_option = click.option(
-    "--install-completion",
-    type=click.Choice((*SHELLS, THIS)),
-    is_flag=False,
-    flag_value=THIS,
-    is_eager=True,
-    expose_value=False,
-    callback=install,
-    metavar="[SHELL]",
-    help="Have Tab complete commands in bash, zsh or fish; your own shell unless one is named.",
-)
 
 
 def parsed(parse: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:

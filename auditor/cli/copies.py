@@ -31,7 +31,7 @@ from auditor.cli.arguments import (
 from auditor.process.environment import put, say, tell
 
 if TYPE_CHECKING:
-    from auditor.runs.copy_files.request import Blank
+    from auditor.runs.copy_files.draw import Blank
 
 FOR_STUDY = (
     "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
@@ -247,7 +247,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.copy_files.append import append_copies
+    from auditor.runs.copy_files.write import append_copies
 
     with one_line_warnings():
         folder = Path(append)
@@ -286,7 +286,7 @@ def _release(
 ) -> None:
     from auditor.registry import get
     from auditor.runs.arguments import make_plugin
-    from auditor.runs.copy_files.request import Treatment
+    from auditor.runs.copy_files.draw import Treatment
     from auditor.runs.copy_files.write import write_copies
 
     asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
@@ -380,8 +380,13 @@ def attack(output: str | None, **options: Any) -> None:
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
     original.
     """
-    from auditor.runs.attack_files import Request, attack_files
-    from auditor.runs.estimate_files import check_output, described, write_estimate
+    from auditor.runs.attack_files import (
+        Request,
+        attack_files,
+        check_output,
+        described,
+        write_estimate,
+    )
 
     warn_of_broken_plugins()
     asked = Request(**options)

@@ -23,14 +23,13 @@ tested separately, as a record may be lost in the middle.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from auditor.base import DataError, closest, counted, listed, quoted, scipy
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, frozen
 from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
 from auditor.numerics.statistics import column_ranks, standardised
@@ -57,7 +56,7 @@ SAME_VALUES = 0.05
 """Largest difference of sorted values of a shuffled copy, as a share of the column's variance."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A fault of a copy's rows or columns.
 

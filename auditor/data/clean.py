@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags
+from auditor.base.types import Array, Flags, Names, Options, frozen
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -29,7 +29,6 @@ from auditor.data.columns.checks import (
     Cells,
     Frame,
     Gaps,
-    Names,
     check_plain,
     check_rows,
     column_floats,
@@ -46,7 +45,7 @@ Read = Callable[[Names], Iterable[Frame]]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """A scenario's selection of records.
 
@@ -88,7 +87,7 @@ class Cleaned:
     content: Array | Scratch
     attributes: tuple[Attribute, ...]
     blanks: Flags | None
-    bins: Mapping[str, Mapping[str, Any]]
+    bins: Mapping[str, Options]
     make: Callable[[], Array | Scratch]
 
     @property
@@ -120,7 +119,7 @@ class Cleaned:
             return CategoricalTable(attributes, _held(FileCodes(rows, attributes, places)))
         return CategoricalTable(attributes, _sealed(codes_from(self.content, attributes, places)))
 
-    def _bins(self, name: str, rule: Mapping[str, Any], scan: Scan) -> Attribute:
+    def _bins(self, name: str, rule: Options, scan: Scan) -> Attribute:
         j = self.numeric.index(name)
         if "quantile" not in rule:
             return bins_between(name, edges_of(rule, float(scan.low[j]), float(scan.high[j])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array
-from auditor.data.columns.checks import Names, check_rows
+from auditor.base.types import Array, Names, Options, frozen
+from auditor.data.columns.checks import check_rows
 from auditor.data.table import DataUse, Promised, Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room
@@ -125,7 +125,7 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordShape:
     """Distribution function and support of one standardised attribute.
 
@@ -145,7 +145,7 @@ def normal_cdf(t: Array) -> Array:
 NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
 
 
-@dataclass(frozen=True)
+@frozen
 class RecordLaw:
     """Law of independent records, up to means and covariances.
 
@@ -265,7 +265,7 @@ def select(known: Names, columns: Names | None, labels: Names, **beside: str | N
 
 
 @contextmanager
-def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
+def asked_source(name: str, parameters: Options, rows: int | None) -> Iterator[Source]:
     """Build a source for a query; turn exceptions into request or plugin errors."""
     cls: type[Source] = get("source", name)
     with contained() as failure:
@@ -279,7 +279,7 @@ def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> 
     raise PluginFailed(f"source {name!r} failed: {failure.reason}")
 
 
-def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+def _parameters(cls: type[Source], values: Options) -> PluginParameters:
     given = dict(values)
     try:
         return cls.Parameters.model_validate(given, by_name=True, by_alias=True)

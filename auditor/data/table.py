@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Indices, Plain
+from auditor.base.types import Array, Indices, Plain, frozen, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
@@ -27,7 +27,7 @@ LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Cut:
     """Records and columns of another table: ascending places."""
 
@@ -36,7 +36,7 @@ class Cut:
     columns: Indices
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Promised:
     """Records made on first use, with moments before standardisation."""
 
@@ -50,7 +50,7 @@ class Promised:
         return self.make()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -363,7 +363,7 @@ def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
     return np.array([bounds[name][1] - bounds[name][0] for name in attributes])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Recorded:
     """Recording steps (NaN if none) and largest absolute values, shape (N,)."""
 
@@ -400,7 +400,7 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class DataUse:
     """The table to audit.
 

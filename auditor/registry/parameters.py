@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from auditor.base import AuditorError, did_you_mean
+from auditor.base import AuditorError, did_you_mean, quoted, shortened
 from auditor.registry import PluginParameters
 
 Path = tuple[str | int, ...]
@@ -133,15 +133,13 @@ def shown(value: Any) -> str:
 
 class _Finding(NamedTuple):
     place: Path
-    branches: tuple[tuple[Path, str | int], ...]
+    branches: dict[Path, str | int]
+    """Branch of each union, by its place."""
     item: ErrorDetails
 
     @property
     def kind(self) -> str:
         return self.item["type"]
-
-    def within(self, place: Path) -> str | int | None:
-        return next((branch for at, branch in self.branches if at == place), None)
 
 
 def explain(
@@ -154,11 +152,11 @@ def explain(
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors(include_url=False)]
     problems: list[Found] = []
-    for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
-        inside = [finding for finding in findings if finding.within(place) is not None]
+    for place in sorted({at for finding in findings for at in finding.branches}, key=len):
+        inside = [finding for finding in findings if place in finding.branches]
         if inside:
             kept, summary = _meant(place, inside, tell)
-            findings = [f for f in findings if f.within(place) is None or f in kept]
+            findings = [f for f in findings if place not in f.branches or f in kept]
             problems += summary
     by_place: dict[Path, list[_Finding]] = {}
     for finding in findings:
@@ -169,7 +167,9 @@ def explain(
             continue  # the unknown field may be the missing one
         fields = _fields(model, place[:-1])
         kinds = {item.kind for item in items}
-        if kinds == {"extra_forbidden"}:
+        if kinds == {"extra_forbidden"} and place[-1] in fields:
+            problems.append((place, "does not go with the other fields", True))
+        elif kinds == {"extra_forbidden"}:
             names = [*fields, *(known if len(place) == 1 else ())]
             hint = did_you_mean(place[-1], names)
             problems.append((place, f"is not a known field{hint}", True))
@@ -207,20 +207,18 @@ def _fields(model: type[BaseModel], place: Path) -> dict[str, str | None]:
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
-    place: list[str | int] = []
-    branches: list[tuple[Path, str | int]] = []
+    place: Path = ()
+    branches: dict[Path, str | int] = {}
     for step, part in enumerate(item["loc"]):
         absent = item["type"] == "missing" and step == len(item["loc"]) - 1
         if isinstance(value, dict) and isinstance(part, str) and (part in value or absent):
-            place.append(part)
-            value = value.get(part)
+            place, value = (*place, part), value.get(part)
         elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
-            place.append(part)
-            value = value[part]
+            place, value = (*place, part), value[part]
         else:
-            branches.append((tuple(place), part))
+            branches.setdefault(place, part)
     below = getattr(item.get("ctx", {}).get("error"), "place", ())
-    return _Finding((*place, *below), tuple(branches), item)
+    return _Finding((*place, *below), branches, item)
 
 
 def _meant(
@@ -228,30 +226,19 @@ def _meant(
 ) -> tuple[list[_Finding], list[Found]]:
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
-        groups.setdefault(finding.within(place) or "", []).append(finding)
+        groups.setdefault(finding.branches[place], []).append(finding)
     fits = [group for group in groups.values() if not any(_misfit(f, place) for f in group)]
     if fits or len(groups) == 1:
         return (fits or list(groups.values()))[0], []
-    entered = {
-        branch: group
-        for branch, group in groups.items()
-        if any(finding.place != place for finding in group)
-    }
-    unknown = {
-        branch: {f.place for f in group if f.kind == "extra_forbidden"}
-        for branch, group in entered.items()
-    }
-    written = set[Path]().union(*unknown.values())
-    named = [branch for branch in entered if len(unknown[branch]) < len(written)]
-    if len(named) == 1:
-        return entered[named[0]], []
-    if len(named) > 1:
-        mixed = {path for path in written if not all(path in each for each in unknown.values())}
-        names = ", ".join(sorted(str(path[-1]) for path in mixed))
-        return [], [(place, f"mixes fields that do not go together: {names}", False)]
+    entered = [group for group in groups.values() if any(f.place != place for f in group)]
+    unknown = [{f.place for f in group if f.kind == "extra_forbidden"} for group in entered]
+    written = set[Path]().union(*unknown)
+    named = [g for g, names in zip(entered, unknown, strict=True) if len(names) < len(written)]
+    if named:
+        return named[0], []
     wanted = [
         str(f.place[-1])
-        for group in entered.values()
+        for group in entered
         for f in group
         if f.kind == "missing" and len(f.place) == len(place) + 1
     ]
@@ -343,15 +330,13 @@ MAX_DEPTH = 50
 EVERY = "*"
 """Wildcard: ``schemes[*].levels`` is the levels of every scheme."""
 
-# `format_path` writes these without quotes; `parse_path` also accepts ``a.b/c`` and ``[corner
-# wave]``.
 _BARE = re.compile(r"[^\W\d][\w-]*")
+"""Keys that `format_path` writes without quotes."""
 
 # Alternatives have distinct first characters, so matching cannot be slow.
 _ELEMENT = re.compile(
     r"""\[ (?P<index> -?[0-9]{1,1000} ) \]
       | \[ (?P<quoted> "(?:[^"\\]|\\.)*" ) \]
-      | \[ '(?P<single> (?:[^']|'')* )' \]
       | \[ (?P<name> [^\[\]"'\s] [^\[\]"']* ) \]
       | (?P<dot> \.? ) (?P<key> [^.\[\]"'\s]+ )
     """,
@@ -421,55 +406,24 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
         """Value with everything below it set; ``at`` is its numbered path."""
         if depth == len(path):
             found.append(at)
-            return copy_value(new)
+            return new
         element = path[depth]
-        if element == EVERY and not isinstance(here, dict):
-            if not isinstance(here, list):
-                raise AuditorError(
-                    f"{_place(path, depth)} is not a list, so [*] names nothing in it"
-                )
-            return [changed(item, here, (*at, n), depth + 1) for n, item in enumerate(here)]
         if isinstance(here, list):
-            number = _item_number(here, path, depth)
-            item = changed(here[number], here, (*at, number), depth + 1)
-            return [*here[:number], item, *here[number + 1 :]]
+            numbers = _item_numbers(here, path, depth)
+            return [
+                changed(item, here, (*at, n), depth + 1) if n in numbers else item
+                for n, item in enumerate(here)
+            ]
         if isinstance(element, str) and here is None:
             here = {}
         elif isinstance(element, str) and isinstance(here, str) and isinstance(parent, list):
             here = {"name": here}
         if isinstance(here, dict) and isinstance(element, str):
             return here | {element: changed(here.get(element), here, (*at, element), depth + 1)}
-        raise AuditorError(_dead_end(here, parent, path, depth))
+        place = f"nothing can be set at {shortened(format_path(path), 120)}"
+        raise AuditorError(f"{_place(path, depth)} is {kind_of(here)}, so {place}")
 
-    return cast("Value", changed(copy_value(value), None, (), 0))
-
-
-def copy_value(value: Value) -> Value:
-    """Copy a value; unlike with `copy.deepcopy`, repeated lists separate."""
-    if isinstance(value, dict):
-        return {key: copy_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy_value(item) for item in value]
-    return value
-
-
-def find_item(items: list[Value], name: str) -> list[int]:
-    """Numbers of items with an id or, if none, with a name."""
-    by_id = [
-        at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name
-    ]
-    return by_id or [at for at, item in enumerate(items) if _name(item) == name]
-
-
-def shortened(text: str, limit: int = 60) -> str:
-    """Beginning of a text, for an error message."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def quoted(text: str) -> str:
-    """Beginning of a text, quoted and with controls escaped."""
-    start = shortened(text)
-    return repr(start) if start.isprintable() else ascii(start)
+    return cast("Value", changed(value, None, (), 0))
 
 
 def _format_element(element: str | int) -> str:
@@ -483,8 +437,6 @@ def _format_element(element: str | int) -> str:
 def _parse_element(match: re.Match[str], text: str) -> str | int:
     if match["index"] is not None:
         return int(match["index"])
-    if match["single"] is not None:
-        return match["single"].replace("''", "'")
     if match["quoted"] is None:
         return match["key"] or match["name"].rstrip()
     try:
@@ -501,46 +453,33 @@ def _bad_path(text: str, at: int) -> AuditorError:
     )
 
 
-def _item_number(items: list[Value], path: Path, depth: int) -> int:
-    element, where = path[depth], _place(path, depth)
+def _item_numbers(items: list[Value], path: Path, depth: int) -> list[int]:
+    element, where, numbers = path[depth], _place(path, depth), list(range(len(items)))
     count = f"{len(items)} item" + "s" * (len(items) != 1)
+    if element == EVERY:
+        return numbers
     if isinstance(element, int):
-        if 0 <= element < len(items):
-            return element
+        if element in numbers:
+            return [element]
         raise AuditorError(f"{where} has {count}, numbered from 0; got [{element}]")
-    found = find_item(items, element)
+    ids = {n: item["id"] for n, item in enumerate(items) if isinstance(item, dict) and "id" in item}
+    names = {
+        n: item.get("name") if isinstance(item, dict) else item for n, item in enumerate(items)
+    }
+    found = [n for n in numbers if ids.get(n) == element]
+    found = found or [n for n in numbers if names[n] == element]
     if len(found) == 1:
-        return found[0]
+        return found
     if found:
-        several = ", ".join(f"[{at}]" for at in found)
-        advice = f"{several}; choose by number or id"
+        advice = f"{', '.join(f'[{n}]' for n in found)}; choose by number or id"
         raise AuditorError(f"{where} has several items named {quoted(element)}: {advice}")
-    ids = (item.get("id") for item in items if isinstance(item, dict))
-    names = {name for name in (*ids, *map(_name, items)) if isinstance(name, str)}
-    numbered = element in map(str, range(len(items)))
-    hint = f"; write {where}[{element}]" if numbered else did_you_mean(element, names)
+    known = (name for name in (*ids.values(), *names.values()) if isinstance(name, str))
+    hint = did_you_mean(element, known)
     raise AuditorError(f"{where} is a list of {count}, none named {quoted(element)}{hint}")
-
-
-def _dead_end(here: Value, parent: Any, path: Path, depth: int) -> str:
-    where, element = _place(path, depth), path[depth]
-    if isinstance(here, dict):
-        hint = did_you_mean(element, here)
-        return f"{where} is a mapping, so [{element}] is no place in it{hint}"
-    if here is None:
-        return f"{where} is not given, so it has no item [{element}]"
-    # the key may belong to the parent
-    hint = did_you_mean(element, parent) if isinstance(parent, dict) else ""
-    got = shortened(format_path(path), 120)
-    return f"{where} is {kind_of(here)}, so nothing can be set below it; got {got}{hint}"
 
 
 def _place(path: Path, depth: int) -> str:
     return shortened(format_path(path[:depth]), 120) or "the document"
-
-
-def _name(item: Value) -> Value:
-    return item.get("name") if isinstance(item, dict) else item
 
 
 def sentence(found: Iterable[Found]) -> str:

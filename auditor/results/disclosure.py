@@ -25,13 +25,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from auditor.base.types import Array, Plain
+from auditor.base.types import Array, Options, Plain
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Picture
@@ -124,7 +124,7 @@ def rounded(value: float, rows: int) -> float:
     return half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
 
-def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
+def _table(tables: Sequence[DataSummary], sweep: Options) -> DataSummary:
     """A sweep point's table, or else the most private one."""
     fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
     return next(fits, None) or min(

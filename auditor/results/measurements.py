@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, overload
@@ -28,7 +28,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from auditor.base import pa, pd, pq, visible_on_one_line
-from auditor.base.types import Array, Indices, Plain
+from auditor.base.types import Array, Indices, Names, Options, Plain
 from auditor.numerics.statistics import quantile
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
@@ -86,7 +86,7 @@ class Measurements(Sequence[Measurement]):
     (0, np.False_)
     """
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Options) -> None:
         self.columns: Plain = {field: columns[field] for field in Measurement._fields}
 
     @classmethod
@@ -195,7 +195,7 @@ class Measurements(Sequence[Measurement]):
         """Table with some columns replaced."""
         return Measurements(self.columns | columns)
 
-    def cells(self, fields: Sequence[str] = CELL) -> Indices:
+    def cells(self, fields: Names = CELL) -> Indices:
         """Cell number of each row, from 0 in order of first appearance, (n,).
 
         Rows of one cell have equal ``fields``.

@@ -10,18 +10,18 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.base import AuditorError, clean, escaped, pd
-from auditor.base.types import Plain
-from auditor.registry.parameters import expected_by, format_path, shortened
+from auditor.base import AuditorError, clean, escaped, pd, shortened
+from auditor.base.types import Options, Plain
+from auditor.registry.parameters import expected_by, format_path
 from auditor.results import measurements
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
@@ -72,15 +72,12 @@ class SchemeSummary(Record):
     levels: list[float]
     summary: str
     claims: str
-    notes: list[str] = Field(
-        default_factory=list, description="notes on excluded records and columns"
-    )
-    understated: bool = Field(
-        False, description="whether some of these are less perturbed than the audited ones"
-    )
-    remedy: Remedy | None = Field(
-        None, description="change that would leave half unknown; None if half is"
-    )
+    notes: list[str] = []
+    """Notes on excluded records and columns."""
+    understated: bool = False
+    """Whether some of these are less perturbed than the audited ones."""
+    remedy: Remedy | None = None
+    """Change that would leave half unknown; None if half is."""
 
 
 class PluginSummary(Record):
@@ -93,7 +90,7 @@ class PluginSummary(Record):
     assumes: str = ""
     wins: str = ""
     reference: str = ""
-    parameters: Plain = Field(default_factory=dict)
+    parameters: Plain = {}
 
 
 class Reference(Record):
@@ -149,28 +146,26 @@ class AuditResult(Record):
     name: str = "audit"
     scenario: Plain
     provenance: Provenance
-    data: list[DataSummary] = Field(default_factory=list)
-    releases: list[SchemeSummary] = Field(default_factory=list)
-    plugins: list[PluginSummary] = Field(default_factory=list)
-    references: list[Reference] = Field(default_factory=list)
+    data: list[DataSummary] = []
+    releases: list[SchemeSummary] = []
+    plugins: list[PluginSummary] = []
+    references: list[Reference] = []
     expectations: list[ExpectationRecord]
     measurements: Annotated[
         Measurements,
         PlainValidator(_table),
         PlainSerializer(lambda table: [record._asdict() for record in table]),
     ]
-    distributions: list[Distribution] = Field(default_factory=list)
-    pictures: list[Picture] = Field(default_factory=list)
-    attack_kinds: dict[str, str] = Field(
-        default_factory=dict, description="kind of each attack, by name"
-    )
-    untried: list[str] = Field(
-        default_factory=list, description="applicable attacks outside the scenario, by name"
-    )
-    left_out: list[str] = Field(default_factory=list, description="what the budget left out")
-    partial: Partial | None = Field(
-        None, description="progress of a stopped audit; None if complete"
-    )
+    distributions: list[Distribution] = []
+    pictures: list[Picture] = []
+    attack_kinds: dict[str, str] = {}
+    """Kind of each attack, by name."""
+    untried: list[str] = []
+    """Applicable attacks outside the scenario, by name."""
+    left_out: list[str] = []
+    """What the budget left out."""
+    partial: Partial | None = None
+    """Progress of a stopped audit; None if complete."""
 
     @property
     def title(self) -> str:
@@ -212,7 +207,7 @@ class AuditResult(Record):
 
     __str__ = __repr__
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+    def model_copy(self, *, update: Options | None = None, deep: bool = False) -> Self:
         """Results with fields replaced, without validation."""
         changed = dict(update or {})
         if "measurements" in changed:

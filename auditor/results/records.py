@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
@@ -23,9 +23,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
-from auditor.base.types import Coalition, Plain
+from auditor.base import shortened
+from auditor.base.types import Coalition, Plain, frozen
 from auditor.numerics.statistics import one_sided, quantile
-from auditor.registry.parameters import format_path, is_number, shortened
+from auditor.registry.parameters import format_path, is_number
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -213,8 +214,10 @@ class AttributeSummary(Record):
     name: str
     mean: float | None = None
     variance: float | None = None
-    values: int | None = Field(None, description="size of the domain of a categorical column")
-    unit: float | None = Field(None, description="unit of a standardized column, in its own units")
+    values: int | None = None
+    """Size of the domain of a categorical column."""
+    unit: float | None = None
+    """Unit of a standardized column, in its own units."""
 
 
 class DataSummary(Record):
@@ -231,9 +234,9 @@ class DataSummary(Record):
     description: str = ""
     licence: str = ""
     fingerprint: str = ""
-    sweep: Plain = Field(default_factory=dict)
+    sweep: Plain = {}
     disclosure: Disclosure = "public"
-    notes: list[str] = Field(default_factory=list)
+    notes: list[str] = []
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
@@ -348,7 +351,7 @@ class Exposed(NamedTuple):
     half: float
     attack: str
     attribute: str
-    coalition: tuple[int, ...]
+    coalition: Coalition
 
 
 class Epsilon(NamedTuple):
@@ -366,7 +369,7 @@ class Epsilon(NamedTuple):
     pure: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Tried:
     """One candidate release.
 
@@ -409,7 +412,7 @@ class Tried:
         return sum(self.losses) / len(self.losses) if self.losses else math.nan
 
 
-@dataclass(frozen=True)
+@frozen
 class Advice:
     """The release that meets the target at the least loss of use.
 
@@ -498,7 +501,7 @@ class Remedy(Record):
     attack: str
     attribute: str
     unknown: float
-    levels: list[float] = Field(default_factory=list)
+    levels: list[float] = []
     lossless: float | None = None
     kind: Literal["noise", "retention"] = "noise"
     estimated: bool = False
@@ -640,7 +643,7 @@ class LawTest(NamedTuple):
     departure: str = "a correlation"
 
 
-@dataclass(frozen=True)
+@frozen
 class Pooling:
     """Gain of one coalition, without trust in the scheme's statements.
 
@@ -691,7 +694,7 @@ class Facts(TypedDict, total=False):
     drawn: list[Drawn]
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseEvidence:
     """One audited release: scheme, sweep point and replicate."""
 
@@ -717,7 +720,7 @@ class ReleaseEvidence:
         return any(not pooling.proved for pooling in self.pooling.values())
 
 
-@dataclass(frozen=True)
+@frozen
 class Evidence:
     """All evidence for expectations."""
 

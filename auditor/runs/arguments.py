@@ -11,6 +11,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, Problem, ScenarioError
+from auditor.base.types import Options
 from auditor.data.table import Bounds, DataUse
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
@@ -85,7 +86,7 @@ def checked_levels(
     return resolved
 
 
-def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
+def make_plugin(kind: str, name: str, parameters: Options) -> Any:
     """Plugin with checked parameters; names may have hyphens or underscores.
 
     Raises
@@ -105,7 +106,7 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     return cls(model)
 
 
-def sized_by(levels: Levels, scheme: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def sized_by(levels: Levels, scheme: str, parameters: Options) -> Options:
     """Parameters with ``noise`` of the size that levels by a guarantee or scale need."""
     if levels.currency is None or not issubclass(registry.get("scheme", scheme), AdditiveScheme):
         return parameters

@@ -14,7 +14,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Microdata
+from auditor.base.types import Array, Microdata, frozen
 from auditor.data.microdata import (
     as_categories,
     as_table,
@@ -83,7 +83,7 @@ class Lineage:
         return self.newest
 
 
-@dataclass(frozen=True)
+@frozen
 class Release:
     """Copies of one table, in order of release.
 

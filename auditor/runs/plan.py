@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
 from auditor.audit.workload import workload
 from auditor.base import ScenarioError, duration, shortened
+from auditor.base.types import Options, Plain
 from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
@@ -141,7 +142,7 @@ def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
     ]
 
 
-def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
+def line_of(here: Scenario, point: Plain, use: SchemeUse, table: Table) -> Line:
     """Plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
@@ -161,7 +162,7 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
     )
 
 
-def checked_scenario(source: Source, overrides: Mapping[str, Any], seed: int | None) -> Scenario:
+def checked_scenario(source: Source, overrides: Options, seed: int | None) -> Scenario:
     """Scenario, checked against its data and cut to its budget."""
     scenario = read_scenario(source, tuple(overrides.items()), seed)
     return within_budget(scenario, check_data(scenario))[0]
@@ -206,7 +207,7 @@ def _smaller(scenario: Scenario, tables: Tables, some_rows: bool) -> Iterator[Sc
     rows = max(table.rows for _, table in tables)
     fewer = list(_fewer(rows)) if some_rows and "data" not in swept else []
     named = [use.where["coalition"] for use in scenario.expect if use.where.get("coalition")]
-    cuts: list[dict[str, Any]] = [{"replicates": n} for n in _halves(scenario.replicates)]
+    cuts: list[Plain] = [{"replicates": n} for n in _halves(scenario.replicates)]
     cuts.append({"coalitions": [*DECIDING, *(one for one in named if one not in DECIDING)]})
     cuts += [{"attacks": [use.spec() for use in uses]} for uses in _fewer_attacks(scenario)]
     for cut in [{}, *cuts]:

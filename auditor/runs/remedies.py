@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Names
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
@@ -127,7 +127,7 @@ def _added(
     cell: Cell,
     scheme: Scheme,
     levels: Sequence[float],
-    attributes: Sequence[str],
+    attributes: Names,
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
 ) -> Remedy:

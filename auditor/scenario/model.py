@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from auditor import registry
 from auditor.adversary.attack import Coalitions
 from auditor.adversary.knowledge import Knowledge
-from auditor.base.types import Coalition
+from auditor.base.types import Coalition, Options, Plain, frozen
 from auditor.data.table import DataUse
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels
@@ -38,7 +37,7 @@ FIELDS = (
 """Sections in documented order."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PluginUse:
     """One use of a plugin, with a unique id and checked parameters."""
 
@@ -46,7 +45,7 @@ class PluginUse:
     id: str
     parameters: PluginParameters
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Use in scenario form, with defaults."""
         return {
             "name": self.name,
@@ -55,7 +54,7 @@ class PluginUse:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class AttackUse(PluginUse):
     """One use of an attack, by default on all coalitions."""
 
@@ -65,14 +64,14 @@ class AttackUse(PluginUse):
         """Whether the attack runs on a coalition among M copies."""
         return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Use in scenario form, with defaults."""
         return super().spec() | (
             {"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {}
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class SchemeUse(PluginUse):
     """One use of a scheme.
 
@@ -86,20 +85,20 @@ class SchemeUse(PluginUse):
     public_grid: bool = False
     per_unit: bool = False
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Use in scenario form, with defaults."""
-        extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
+        extra: Plain = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
         extra |= {"per-unit": True} if self.per_unit else {}
         return super().spec() | extra | ({"public-grid": True} if self.public_grid else {})
 
 
-@dataclass(frozen=True)
+@frozen
 class Measure:
     """An additional measure, with a name from ``auditor.scenario.read_expectations.MEASURES``."""
 
     name: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Plain = field(default_factory=dict)
 
     def spec(self) -> Any:
         """Measure in scenario form."""
@@ -118,7 +117,7 @@ class UtilityUse(NamedTuple):
     folds: int = 10
     test: str = "original"
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Section in scenario form, with defaults."""
         return {} if self.target is None else self._asdict() | {"models": list(self.models)}
 
@@ -128,10 +127,10 @@ class ExpectationUse(NamedTuple):
 
     name: str
     expectation: Any
-    where: dict[str, Any]
+    where: Plain
     place: int = 0
 
-    def asks_pooling(self, scheme: str, point: Mapping[str, Any]) -> bool:
+    def asks_pooling(self, scheme: str, point: Options) -> bool:
         """Whether it needs a scheme's pooling gain at a sweep point (slow)."""
         wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
         covered = (
@@ -140,7 +139,7 @@ class ExpectationUse(NamedTuple):
         )
         return self.expectation.needs_pooling and covered
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
         if self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ())):
@@ -151,7 +150,7 @@ class ExpectationUse(NamedTuple):
         return {self.name: self.where | more}
 
 
-@dataclass(frozen=True)
+@frozen
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
@@ -177,11 +176,11 @@ class Scenario:
     left_out: tuple[str, ...] = ()
     base: Path | None = None
     name: str = "audit"
-    document: dict[str, Any] = field(default_factory=dict, repr=False)
-    point: dict[str, Any] = field(default_factory=dict, repr=False)
+    document: Plain = field(default_factory=dict, repr=False)
+    point: Plain = field(default_factory=dict, repr=False)
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Plain:
         """Scenario with every default; it reads back equal."""
         return {
             "schema": SCENARIO_VERSION,
@@ -201,7 +200,7 @@ class Scenario:
             "expect": [use.spec() for use in self.expect],
         }
 
-    def sweep_points(self) -> list[dict[str, Any]]:
+    def sweep_points(self) -> list[Plain]:
         """Combinations of swept values as path → value, one empty without a sweep."""
         return [
             dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())

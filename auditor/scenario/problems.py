@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from auditor.base import Problem, ScenarioError, did_you_mean
 from auditor.registry.parameters import (
+    MAX_DEPTH,
     Form,
     Found,
     Path,
@@ -147,7 +148,6 @@ class Problems:
 
 
 MOST_DIGITS = 1000
-DEEPEST = 50
 
 
 def plain(value: Any, path: Path = ()) -> Any:
@@ -158,29 +158,19 @@ def plain(value: Any, path: Path = ()) -> Any:
     ScenarioError
         A value has no YAML form: an object, a huge integer, or deep nesting.
     """
-    if len(path) > DEEPEST:
-        raise ScenarioError(
-            [
-                Problem(
-                    format_path(path[:3]),
-                    f"is nested too deeply: over {DEEPEST} lists and mappings in one another",
-                )
-            ]
-        )
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, (*path, str(key))) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item, (*path, place)) for place, item in enumerate(value)]
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise ScenarioError(
-            [Problem(format_path(path), f"is an integer of more than {MOST_DIGITS} digits")]
-        )
-    if value is None or isinstance(value, (bool, int, float, str)):
+    why = f"holds a {type(value).__name__}, which no scenario can"
+    if len(path) > MAX_DEPTH:
+        why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
+    elif isinstance(value, Mapping):
+        return {str(key): plain(item, (*path, str(key))) for key, item in value.items()}
+    elif isinstance(value, (list, tuple)):
+        return [plain(item, (*path, place)) for place, item in enumerate(value)]
+    elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        why = f"is an integer of more than {MOST_DIGITS} digits"
+    elif value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ScenarioError(
-        [Problem(format_path(path), f"holds a {type(value).__name__}, which no scenario can")]
-    )
+    raise ScenarioError([Problem(format_path(path), why)])

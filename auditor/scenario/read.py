@@ -24,6 +24,7 @@ from auditor.base import (
     seconds,
     shortened,
 )
+from auditor.base.types import Options, Plain
 from auditor.data.formats import file_kinds
 from auditor.data.table import DataUse
 from auditor.process.environment import shipped_scenarios
@@ -58,7 +59,7 @@ from auditor.scenario.read_plugins import (
 )
 from auditor.scenario.yaml_document import Places, load_file, put
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
+Source = str | os.PathLike[str] | Options | Scenario
 
 
 def read_scenario(
@@ -101,7 +102,7 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     return document.value, path.stem, path.parent, Places(document)
 
 
-def rebuild(document: dict[str, Any], base: FilePath | None, name: str) -> Scenario:
+def rebuild(document: Plain, base: FilePath | None, name: str) -> Scenario:
     """Scenario from a checked document, as a worker receives it.
 
     Raises
@@ -188,7 +189,7 @@ def check_no_table(path: FilePath) -> None:
 MOST_POINTS = 10_000
 
 
-def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
+def read_sweep(fields: Plain, problems: Problems) -> dict[str, list[Any]]:
     """Return the section ``sweep`` without invalid entries, and report errors."""
     value = {} if fields.get("sweep") is None else fields["sweep"]
     if not isinstance(value, dict):
@@ -299,7 +300,7 @@ def assemble(
     default title.
     """
     form = problems.model((), value, Document)
-    fields: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
+    fields: Plain = dict(value) if isinstance(value, dict) else {}
     form = form or Document.model_validate({"data": None, "schemes": None})
     if "attacks" not in fields and "utility" not in fields:
         problems.add(("attacks",), "is required, unless the scenario measures `utility`")
@@ -420,7 +421,7 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
         before |= dict.fromkeys(places, path)
 
 
-def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
+def at_point(scenario: Scenario, point: Options) -> Scenario:
     """Scenario at one sweep point.
 
     Raises
@@ -445,5 +446,5 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     return replace(built, places=here, expect=scenario.expect, point=dict(point))
 
 
-def _swept(scenario: Scenario) -> dict[str, Any]:
+def _swept(scenario: Scenario) -> Plain:
     return {key: item for key, item in scenario.document.items() if key not in ("sweep", "expect")}

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import did_you_mean
+from auditor.base.types import Plain
 from auditor.registry.parameters import FieldError, Form, Path, Whole, parse_path, shown
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
@@ -34,7 +35,7 @@ class Audited(NamedTuple):
     @classmethod
     def of(
         cls,
-        fields: dict[str, Any],
+        fields: Plain,
         knowledge: tuple[Knowledge, ...],
         measures: tuple[Measure, ...],
         utility: UtilityUse | None,
@@ -62,7 +63,7 @@ class Audited(NamedTuple):
 
 
 def read_expectations(
-    fields: dict[str, Any], problems: Problems, audited: Audited
+    fields: Plain, problems: Problems, audited: Audited
 ) -> tuple[ExpectationUse, ...]:
     """Return the section ``expect`` without invalid entries; report errors."""
     items = problems.sequence(("expect",), fields.get("expect"), optional=True)
@@ -120,9 +121,7 @@ def _check_metrics(path: Path, expectation: Any, problems: Problems, audited: Au
             problems.add(path, f"needs {measure}, which {remedy}")
 
 
-def _resolved(
-    path: Path, where: dict[str, Any], problems: Problems, audited: Audited
-) -> dict[str, Any]:
+def _resolved(path: Path, where: Plain, problems: Problems, audited: Audited) -> Plain:
     resolved = dict(where)
     if where.get("coalition") is not None:
         problems.attempt((*path, "coalition"), parse_coalitions, where["coalition"])
@@ -169,7 +168,7 @@ class _Tolerance(Form):
     tolerance: Positive = 0.1
     of: Literal["std", "absolute", "relative"] | None = Field(None, description="default std")
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Plain:
         return self.model_dump(include={"tolerance", "of"}, exclude_none=True)
 
 
@@ -199,7 +198,7 @@ class _Within(_Tolerance):
             seen.append((one.tolerance, one.of or "std"))
         return self
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Plain:
         several = [one.options() for one in self.tolerances]
         return (
             several[0]
@@ -291,7 +290,7 @@ MEASURES: dict[str, type[Form]] = {
 """Measures and their options."""
 
 
-def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
+def read_measures(fields: Plain, problems: Problems) -> tuple[Measure, ...]:
     """Return the additional measures of ``measures`` and report errors."""
     items = problems.sequence(("measures",), fields.get("measures"), optional=True)
     names = [split(item)[0] for item in items]

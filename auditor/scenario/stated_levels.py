@@ -16,7 +16,7 @@ table, so levels disclose nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array
+from auditor.base.types import Array, Names, Options, Plain
 from auditor.data.table import Bounds, DataUse, spans
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
@@ -93,12 +93,8 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
 
 
 def sized_by_bounds(
-    scheme: str,
-    parameters: Mapping[str, Any],
-    currency: str,
-    stated: Sequence[float],
-    bounds: Bounds,
-) -> tuple[list[float], dict[str, Any]]:
+    scheme: str, parameters: Options, currency: str, stated: Sequence[float], bounds: Bounds
+) -> tuple[list[float], Plain]:
     """Levels and parameters for an ε or μ of each copy.
 
     The noise does not depend on the table.
@@ -125,7 +121,7 @@ def sized_by_bounds(
     return [level_of(chosen, currency, one, data) for one in stated], {**parameters, "noise": noise}
 
 
-def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | None:
+def _units(scheme: AdditiveScheme, width: int, names: Names) -> Array | None:
     if scheme.distribution not in LATTICE:
         return None
     unit = getattr(scheme.parameters, "unit", None)

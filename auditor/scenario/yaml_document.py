@@ -18,7 +18,6 @@ anything else          text: ``on off yes NO 1_000 1:30 2012-01-01``
 
 from __future__ import annotations
 
-import math
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable
@@ -28,18 +27,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from auditor.base import AuditorError, Problem, ScenarioError
-from auditor.registry.parameters import (
-    MAX_DEPTH,
-    Path,
-    Value,
-    find_item,
-    format_path,
-    kind_of,
-    quoted,
-    set_at,
-    shortened,
-)
+from auditor.base import AuditorError, Problem, ScenarioError, shortened
+from auditor.base.types import Plain
+from auditor.registry.parameters import MAX_DEPTH, Path, Value, format_path, set_at
 
 Position = tuple[int, int]
 """Line and column, from 1."""
@@ -57,26 +47,23 @@ MAX_PROBLEMS = 99
 MAX_EXCERPT = 100
 """Characters of the document in a message."""
 
-CORE = "tag:yaml.org,2002:"
 PLAIN = "plain"
 """Tag of scalars without quotes and without a tag."""
+TAGS = {
+    yaml.ScalarNode: (PLAIN, "tag:yaml.org,2002:str"),
+    yaml.SequenceNode: ("tag:yaml.org,2002:seq",),
+    yaml.MappingNode: ("tag:yaml.org,2002:map",),
+}
+"""Tags of nodes that are written without one."""
 
-_WORDS: dict[str, Any] = {
+_WORDS: Plain = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **{
-        f"{sign}{word}": float(f"{sign}inf")
-        for sign in ("", "+", "-")
-        for word in (".inf", ".Inf", ".INF")
-    },
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
-_INTEGERS = {10: r"[-+]?[0-9]+", 8: r"0o[0-7]+", 16: r"0x[0-9a-fA-F]+"}
+_INTEGER = r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"
 _FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-_TYPES: dict[str, type] = {f"{CORE}{kind.__name__}": kind for kind in (str, int, float, bool)} | {
-    f"{CORE}null": type(None)
-}
+_NOT_FINITE = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 
 # Forbidden in YAML: controls, surrogates, inner byte order marks and non-characters. NEL and the
 # Unicode separators break lines only in YAML 1.1: parser and editor would count differently.
@@ -90,23 +77,19 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     yaml_implicit_resolvers: Any = {None: [(PLAIN, re.compile(""))]}  # noqa: RUF012 - as its base
 
 
-def _resolved(text: str, tag: str) -> Any:
-    """Scalar's value by the core schema; ``tag`` may demand a kind."""
-    wanted = _TYPES.get(tag)
-    if wanted is str:
-        return text
-    value: Any = _WORDS.get(text, text)
-    base = next((base for base, form in _INTEGERS.items() if re.fullmatch(form, text)), None)
-    if base is not None and not (wanted is float and base == 10):
+def _resolved(text: str) -> Any:
+    """Plain scalar's value by the core schema."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if re.fullmatch(_INTEGER, text):
         if len(text) > MAX_DIGITS:
             raise ValueError(f"is an integer of more than {MAX_DIGITS} digits")
-        value = float(int(text, base)) if wanted is float else int(text, base)
-    elif re.fullmatch(_FLOAT, text):
-        value = float(text)
-        if math.isinf(value):
-            raise ValueError("is beyond the range of a double; write .inf if infinity is meant")
-    if wanted is not None and type(value) is not wanted:
-        raise ValueError(f"is tagged !!{tag.removeprefix(CORE)} but is {kind_of(value)}")
+        return int(text, 0 if text[1:2] in ("o", "x") else 10)
+    if re.fullmatch(_NOT_FINITE, text):
+        return float(text.replace(".", ""))
+    value = float(text) if re.fullmatch(_FLOAT, text) else text
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("is beyond the range of a double; write .inf if infinity is meant")
     return value
 
 
@@ -122,17 +105,12 @@ class Document:
     def position(self, path: Path, key: bool = False) -> Position:
         """Line and column of a value or its nearest parent; ``key``: of the key.
 
-        The path has keys, and numbers, ids or names of items. An alias has its anchor's position.
+        An alias has its anchor's position.
         """
-        here: Any = self.value
-        place: Path = ()
-        for element in path:
-            if isinstance(element, str) and isinstance(here, list):
-                element = next(iter(find_item(here, element)), element)
-            if (*place, element) not in self._places:
-                return self._places[place][1]
-            place, here = (*place, element), here[element]
-        return self._places[place][0 if key else 1]
+        for length in range(len(path), 0, -1):
+            if (found := self._places.get(path[:length])) is not None:
+                return found[0 if key and length == len(path) else 1]
+        return self._places[()][1]
 
 
 def load(text: str, file: str | None = None) -> Document:
@@ -141,8 +119,8 @@ def load(text: str, file: str | None = None) -> Document:
     Raises
     ------
     ScenarioError
-        With every error's position: syntax; equal keys; keys that are not text; merge keys; other than
-        core tags; unknown, self-referring or exploding aliases; a second document or none; forbidden
+        With every error's position: syntax; equal keys; keys that are not text; merge keys; tags;
+        unknown, self-referring or exploding aliases; a second document or none; forbidden
         characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
 
     Examples
@@ -153,13 +131,9 @@ def load(text: str, file: str | None = None) -> Document:
     """
     text = text.removeprefix("\ufeff")
     _check_size(len(text.encode(errors="surrogatepass")), file)
-    first = _FORBIDDEN.search(text)
-    if first is not None:
-        more = sum(1 for _ in _FORBIDDEN.finditer(text)) - 1
+    if (first := _FORBIDDEN.search(text)) is not None:
         message = f"the character U+{ord(first[0]):04X} is forbidden here; in double quotes it can be written as an escape"
-        others = f" ({more} more such characters follow)" if more else ""
-        place = _position_in(text, first.start())
-        raise ScenarioError([Problem("", message + others, file, *place)])
+        raise _refusal(message, file, text[: first.start()])
     return _Reader(text, file).document()
 
 
@@ -169,7 +143,7 @@ def load_file(path: str | FilePath) -> Document:
     Raises
     ------
     AuditorError
-        The file does not exist or cannot be read.
+        The file cannot be read.
     ScenarioError
         The file is not UTF-8, or as `load`.
     """
@@ -177,10 +151,6 @@ def load_file(path: str | FilePath) -> Document:
     try:
         with FilePath(path).open("rb") as stream:  # perhaps a large table
             content = stream.read(MAX_BYTES + len(BOM_UTF8) + 1).removeprefix(BOM_UTF8)
-    except FileNotFoundError:
-        raise AuditorError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise AuditorError(f"{path}: is a directory; a scenario is a file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable file name"
         raise AuditorError(f"{path}: cannot be read: {reason}") from None
@@ -188,13 +158,10 @@ def load_file(path: str | FilePath) -> Document:
     try:
         return load(content.decode(), file)
     except UnicodeDecodeError as error:
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            message, before = "the document is UTF-16; save the file as UTF-8", ""
-        else:
-            before = content[: error.start].decode()
-            message = f"the document is not UTF-8: byte 0x{content[error.start]:02X}; save the file as UTF-8"
-        place = _position_in(before, len(before))
-        raise ScenarioError([Problem("", message, file, *place)]) from None
+        message = (
+            f"the document is not UTF-8: byte 0x{content[error.start]:02X}; save the file as UTF-8"
+        )
+        raise _refusal(message, file, content[: error.start].decode()) from None
 
 
 def scalar(text: str, file: str | None = None) -> Value:
@@ -215,13 +182,12 @@ def scalar(text: str, file: str | None = None) -> Value:
 
 def _check_size(size: int, file: str | None) -> None:
     if size > MAX_BYTES:
-        message = f"the document is larger than {MAX_BYTES} bytes"
-        raise ScenarioError([Problem("", message, file, 1, 1)])
+        raise _refusal(f"the document is larger than {MAX_BYTES} bytes", file)
 
 
-def _position_in(text: str, at: int) -> Position:
-    breaks = list(_LINE_BREAK.finditer(text, 0, at))
-    return len(breaks) + 1, at - (breaks[-1].end() if breaks else 0) + 1
+def _refusal(message: str, file: str | None, before: str = "") -> ScenarioError:
+    lines = _LINE_BREAK.split(before)
+    return ScenarioError([Problem("", message, file, len(lines), len(lines[-1]) + 1)])
 
 
 class _Reader:
@@ -229,15 +195,12 @@ class _Reader:
         self.text, self.file, self.weight = text, file, 0
         self.problems: dict[tuple[Position, str], Problem] = {}
         self.places: dict[Path, tuple[Position, Position]] = {}
-        self.open: list[Any] = []
-        """Collections that contain the current node."""
 
     def document(self) -> Document:
         root = self.root()
         if root is None or (root.tag == PLAIN and not root.value):
             self.stop((1, 1) if root is None else _start(root), "is empty")
-        value = self.value(root, ())
-        self.places[()] = _start(root), _start(root)
+        value = self.entry((), root, root)
         if self.problems:
             raise ScenarioError(self.problems.values())
         return Document(value, self.file, self.places)
@@ -247,20 +210,13 @@ class _Reader:
 
         PyYAML's composer recurses in C, so depth is checked before.
         """
-        depth, documents, at = 0, 0, (1, 1)
+        depth, at = 0, (1, 1)
         try:
             for event in yaml.parse(self.text, _Loader):
                 at = _start(event)
                 depth += isinstance(event, yaml.CollectionStartEvent)
                 depth -= isinstance(event, yaml.CollectionEndEvent)
                 self.check_depth(at, depth)
-                if isinstance(event, yaml.DocumentStartEvent):
-                    documents += 1
-                    if documents > 1:
-                        self.stop(at, "is followed by a second one; a file holds one")
-                    if event.version not in (None, (1, 2)):
-                        why = "declares another version than YAML 1.2, as which it would be read"
-                        self.stop(at, why)
             return yaml.compose(self.text, _Loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
@@ -284,71 +240,53 @@ class _Reader:
         if len(self.problems) >= MAX_PROBLEMS:
             self.stop(at, f"has {MAX_PROBLEMS} problems so far; the rest is not read")
 
+    def entry(self, path: Path, key: Any, node: Any) -> Any:
+        self.places[path] = _start(key), _start(node)
+        return self.value(node, path)
+
     def value(self, node: Any, path: Path) -> Any:
-        at = _start(node)
-        if any(node is outer for outer in self.open):
-            self.stop(at, "refers to itself, through an anchor", path)
-        scalar = isinstance(node, yaml.ScalarNode)
-        self.weight += 1 + (len(node.value) // CHARACTERS_PER_NODE if scalar else 0)
+        at, content = _start(node), node.value
+        self.weight += 1
+        self.weight += len(content) // CHARACTERS_PER_NODE * isinstance(content, str)
         if self.weight > MAX_NODES:
             self.stop(at, f"holds over {MAX_NODES} values once its aliases are written out")
-        if scalar:
-            return self.scalar(node, at, path)
-        self.check_depth(at, len(self.open) + 1)
-        listed = isinstance(node, yaml.SequenceNode)
-        self.check_tag(node, at, path, [f"{CORE}{'seq' if listed else 'map'}"])
-        self.open.append(node)
-        if listed:
-            items = enumerate(node.value)
-            found: Any = [self.entry(path, place, item, item) for place, item in items]
-        else:
-            found = self.mapping(node, path)
-        self.open.pop()
-        return found
+        if node.tag not in TAGS[type(node)]:
+            why = f"has the tag {shortened(node.tag, MAX_EXCERPT)!a}; leave it out"
+            self.report(at, why, path)
+        if isinstance(content, str):
+            try:
+                return _resolved(content) if node.tag == PLAIN else content
+            except ValueError as error:
+                self.report(at, str(error), path)
+                return ""
+        self.check_depth(at, len(path) + 1)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.entry((*path, place), item, item) for place, item in enumerate(content)]
+        return self.mapping(content, path)
 
-    def mapping(self, node: Any, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, item in node.value:
-            at = _start(key)
+    def mapping(self, items: Any, path: Path) -> Plain:
+        found: Plain = {}
+        for key, item in items:
+            at, named = _start(key), isinstance(key, yaml.ScalarNode)
+            name = self.value(key, path) if named else None
             if key.tag == PLAIN and key.value == "<<":
                 why = "has a merge key (<<), which YAML 1.2 has not; write the keys out"
                 self.report(at, why, path)
-            name = self.value(key, path)
             if not isinstance(name, str):
-                advice = "" if isinstance(name, (list, dict)) else "; write it in quotes"
-                self.report(at, f"has {kind_of(name)} as a key; keys are text{advice}", path)
-                self.value(item, path)
+                why = "has a key that is no text" + "; write it in quotes" * named
+                self.report(at, why, path)
             elif name in found:
                 line, column = self.places[*path, name][0]
                 why = f"is given twice; first at line {line}, column {column}"
                 self.report(at, why, (*path, name))
-                self.value(item, (*path, name))
             else:
-                found[name] = self.entry(path, name, key, item)
+                found[name] = self.entry((*path, name), key, item)
         return found
-
-    def entry(self, path: Path, place: str | int, key: Any, node: Any) -> Any:
-        self.places[*path, place] = _start(key), _start(node)
-        return self.value(node, (*path, place))
-
-    def scalar(self, node: Any, at: Position, path: Path) -> Any:
-        self.check_tag(node, at, path, [PLAIN, *_TYPES])
-        try:
-            return _resolved(node.value, node.tag)
-        except ValueError as error:
-            self.report(at, str(error), path)
-            return ""
 
     def check_depth(self, at: Position, depth: int) -> None:
         if depth > MAX_DEPTH:
             why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
             self.stop(at, why)
-
-    def check_tag(self, node: Any, at: Position, path: Path, known: list[str]) -> None:
-        if node.tag not in known:
-            written = f"!!{node.tag[len(CORE) :]}" if node.tag.startswith(CORE) else node.tag
-            why = f"has the tag {quoted(written)}, which does not belong here; leave it out"
-            self.report(at, why, path)
 
 
 def _start(node: Any) -> Position:
@@ -357,8 +295,7 @@ def _start(node: Any) -> Position:
 
 def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark
-    found = text[mark.index : mark.index + 1] if mark else ""
-    if found == "\t":
+    if mark and text[mark.index : mark.index + 1] == "\t":
         return "not valid YAML: a tab where only spaces may stand; indent with spaces"
     problem = shortened(str(error.problem or "unreadable"), MAX_EXCERPT)
     context = f" ({shortened(str(error.context), MAX_EXCERPT)})" if error.context else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from auditor.audit.insider.feature import Known, Shown
 from auditor.base import pd
+from auditor.base.types import Options
 from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
 from auditor.registry import KINDS, Plugin
@@ -51,7 +52,7 @@ class Contract:
         In scenario spelling; default ``cls.trial``.
     """
 
-    def __init__(self, cls: type[Any], parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, cls: type[Any], parameters: Options | None = None) -> None:
         self.cls = cls
         self.stated = parameters
         self.parameters = dict(cls.trial if parameters is None else parameters)
@@ -140,7 +141,7 @@ class Contract:
         return True
 
 
-def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None) -> None:
+def check_plugin(cls: type[Plugin], parameters: Options | None = None) -> None:
     """Check a plugin's description and that its parameters are data.
 
     Parameters
@@ -220,7 +221,7 @@ MOST_DEVIATIONS = 5.0
 """Bound on a null correlation, in units of 1/√n."""
 
 
-def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None) -> None:
+def check_source(cls: type[Source], parameters: Options | None = None) -> None:
     """Check that a source keeps its contract.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.audit.law_tests.numeric import in_memory_tests
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Arrays
+from auditor.base.types import Array, Arrays, Options
 from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -22,8 +22,8 @@ from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import MatrixLaw
+from auditor.testing.attacks import answers, as_numbers, levels_of, people
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
-from auditor.testing.releases import answers, as_numbers, levels_of, people
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, in about 100 tests at ``LEVEL``.
@@ -36,7 +36,7 @@ OUT = 2
 """Copies already released in the extension check."""
 
 
-def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None) -> None:
+def check_scheme(cls: type[Scheme], parameters: Options | None = None) -> None:
     """Check that a scheme keeps its contract, on three copies of one table.
 
     Parameters

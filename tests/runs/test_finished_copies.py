@@ -13,7 +13,7 @@ import auditor
 from auditor.base import AuditorError, AuditorWarning
 from auditor.cli import cli
 from auditor.data.columns import scan as streamed
-from auditor.runs.copy_files.request import Treatment
+from auditor.runs.copy_files.draw import Treatment
 from auditor.runs.copy_files.write import write_copies
 from tests.tiers import each_once
 

@@ -74,7 +74,7 @@ def test_impossible_tables_are_refused(table, words):
 @pytest.mark.parametrize(("noise", "words"), [
     ("pink", "noise must be 'white', 'data' or 'bounds' or a mapping"),
     ({"varince": 1.0}, "noise.varince is not a known field; did you mean 'variance'"),
-    ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise mixes fields that do not go together: spectrum, variance"),
+    ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise.spectrum does not go with the other fields"),
     ({"spectrum": [1.0]}, "noise.spectrum must have one eigenvalue per attribute, 2; got 1"),
     ({"matrix": [[1.0, 2.0], [2.0, 1.0]]}, "noise.matrix must be positive semi-definite, as a covariance is"),
     ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),

@@ -41,7 +41,7 @@ def test_format():
 def test_a_bad_path_says_where_and_what_was_expected():
     for text, character in [
         (".a", 1), ("a..b", 2), ("a[]", 2), ("a]", 2), ("a.[0]", 2), ('a["x]', 2), ("a['x]", 2),
-        (" ", 1),
+        (" ", 1), ("['x']", 1),
     ]:  # fmt: skip
         with pytest.raises(
             AuditorError, match=f"is not a path: at character {character} expected a key, .key"
@@ -81,10 +81,10 @@ schemes[1].levels[1] ~ schemes[1].levels has 1 item, numbered from 0; got [1]
 schemes[xyz].x ~ schemes is a list of 3 items, none named 'xyz'; valid are corner-wave, second, uniform
 attacks[llse] ~ attacks has several items named 'llse': [0], [1]; choose by number or id
 schemes.99.x ~ schemes is a list of 3 items, none named '99'; valid are corner-wave, second, uniform
-data.rows.x.y ~ data.rows is an integer, so nothing can be set below it; got data.rows.x.y; valid are rows
-schemes[0][0] ~ schemes[0] is text, so nothing can be set below it; got schemes[0][0]
-[0] ~ the document is a mapping, so [0] is no place in it; valid are
-missing[0].x ~ missing is not given, so it has no item [0]
+data.rows.x.y ~ data.rows is an integer, so nothing can be set at data.rows.x.y
+schemes[0][0] ~ schemes[0] is text, so nothing can be set at schemes[0][0]
+[0] ~ the document is a mapping, so nothing can be set at [0]
+missing[0].x ~ missing is null, so nothing can be set at missing[0].x
 """
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Plain
-from auditor.data.columns.checks import Names, Series, by_column, kind_of
+from auditor.base.types import Array, Codes, Indices, Names, Options, Plain, frozen, unprinted
+from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
 
@@ -29,7 +29,7 @@ BLOCK_WIDTH = 4
 """Records come in blocks of 65,536: record numbers fit in two bytes, and values in the cache."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Attribute:
     """One attribute's domain.
 
@@ -65,7 +65,7 @@ class CodeRows(Protocol):
         """Records ``start:stop``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
@@ -269,7 +269,7 @@ def _scores(domain: Sequence[Any]) -> Array | None:
     return numbers if numbers.size == len(domain) else None
 
 
-def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
+def edges_of(rule: Options, low: float, high: float) -> Array:
     """Stated edges, or equal-width ones over the range."""
     kind, argument = next(iter(rule.items()))
     return (
@@ -304,7 +304,7 @@ def bin_codes(values: Array, edges: Array) -> Indices:
 RULES = ("equal-width", "quantile", "edges")
 
 
-@dataclass(frozen=True)
+@frozen
 class Categories:
     """Selection and conversion of categorical columns.
 
@@ -318,7 +318,7 @@ class Categories:
         Columns of ``domains`` excluded from the numeric table, even if numeric.
     """
 
-    bins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bins: Mapping[str, Options] = field(default_factory=dict)
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 

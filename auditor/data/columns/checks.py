@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices, Plain
+from auditor.base.types import Array, Flags, Indices, Names, Plain, unprinted
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
@@ -30,9 +30,6 @@ Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
 
 Series: TypeAlias = "pd.Series[Any]"
-
-Names = Sequence[str]
-"""Names of columns."""
 
 FEWEST_STEPS = 8
 """Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
@@ -422,7 +419,7 @@ WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class RecordKeys:
     """One distinct key for each record.
 

@@ -16,13 +16,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from auditor.base import pd
-from auditor.base.types import Array
+from auditor.base.types import Array, frozen
 from auditor.data.columns.checks import (
     FEWEST_STEPS,
     LARGEST_VARIANCE,
@@ -80,7 +80,7 @@ USED = ("number", "date", "category")
 """The kinds that are audited."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """Description of one column, without its values.
 

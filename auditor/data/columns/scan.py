@@ -33,7 +33,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError
-from auditor.base.types import Array, Codes, Plain
+from auditor.base.types import Array, Codes, Plain, unprinted
 from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
@@ -77,7 +77,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Scan:
     """Result of one pass over a table.
 
@@ -107,7 +107,7 @@ class Scan:
         return self.shift + self.residue
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Scale:
     """Standardisation ``(x − shift − residue) / std``, arrays of shape (N,)."""
 
@@ -194,7 +194,7 @@ columns.
 """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Resolution:
     """Recording steps of the columns, shape (N,), NaN for a continuous column.
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
+from auditor.base.types import Names
 from auditor.data.columns.categorical_table import Attribute, unspelt
-from auditor.data.columns.checks import Names
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
     SUFFIXES,

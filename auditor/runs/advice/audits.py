@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError, quoted
+from auditor.base.types import Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
@@ -46,7 +47,7 @@ CHANCE = 0.995
 """Chance that the audit of one new release agrees with the advice."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Asked:
     """Common parts of the audits of one advice.
 
@@ -67,14 +68,14 @@ class Asked:
         Records of the release; 0 if all are measured.
     """
 
-    data: Mapping[str, Any]
+    data: Options
     target: float
     rows: int
     seed: int
     categories: bool
-    utility: Mapping[str, Any]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    measures: Sequence[Mapping[str, Any]] = ()
+    utility: Options
+    parameters: Options = field(default_factory=dict)
+    measures: Sequence[Options] = ()
     all_rows: int = 0
 
     @property
@@ -98,9 +99,9 @@ class Asked:
         scheme: str,
         levels: Sequence[float],
         title: str = "",
-        attacks: Sequence[str] = (),
+        attacks: Names = (),
         draws: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Plain:
         """Scenario of a release; against some attacks, its deciding coalitions."""
         return {
             "schema": 1,
@@ -126,11 +127,7 @@ class Asked:
         }
 
     def audit(
-        self,
-        scheme: str,
-        levels: Sequence[float],
-        attacks: Sequence[str] = (),
-        draws: int | None = None,
+        self, scheme: str, levels: Sequence[float], attacks: Names = (), draws: int | None = None
     ) -> AuditResult:
         """Audit of a release, against all attacks or some.
 
@@ -141,7 +138,7 @@ class Asked:
         """
         return self.measured(self.scenario(scheme, levels, "", attacks, draws))
 
-    def measured(self, scenario: dict[str, Any]) -> AuditResult:
+    def measured(self, scenario: Plain) -> AuditResult:
         """Results of a scenario; raises as `audit`, and Interrupted by a signal."""
         checked = read_scenario(scenario)
         check_data(checked)

@@ -19,15 +19,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array
+from auditor.base.types import Array, Plain, frozen
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.results.records import Epsilon
@@ -106,7 +105,7 @@ def weakest(
     return place
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate(ABC):
     """A scheme for some copies, on a grid from least to most perturbed."""
 
@@ -185,7 +184,7 @@ def within(epsilon: Epsilon | None, most: float | None) -> bool:
     return most is None or epsilon is None or epsilon.at_delta <= most
 
 
-@dataclass(frozen=True)
+@frozen
 class AddedNoise(Candidate):
     """Noise added to numbers: Gaussian, or a process of another distribution."""
 
@@ -279,7 +278,7 @@ LOSSES: dict[str, Loss] = {"mean": mean_loss, "regression": regression_loss}
 """Losses with a closed form."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Retention(Candidate):
     """Categories kept with a probability, or drawn from the domain, uniformly or by ``pi``."""
 
@@ -365,7 +364,7 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
     return made
 
 
-def parameters_of(request: Request) -> dict[str, Any]:
+def parameters_of(request: Request) -> Plain:
     """Parameters of every scheme; stated bounds size the noise."""
     return {**request.parameters, **({"noise": "bounds"} if request.bounds else {})}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import NamedTuple
 
 from auditor.audit.measures.utility import is_class
 from auditor.base import AuditorError, counted, quoted
+from auditor.base.types import Names, Options, Plain, frozen
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, load_target, read_columns
@@ -44,8 +44,8 @@ class Chosen(NamedTuple):
         On omitted columns and records.
     """
 
-    data: dict[str, Any]
-    measured: dict[str, Any]
+    data: Plain
+    measured: Plain
     table: Table
     all_rows: int
     notes: tuple[str, ...]
@@ -68,7 +68,7 @@ def sample_size(target: float) -> int:
 
 def chosen(
     source: str,
-    columns: Sequence[str] | None,
+    columns: Names | None,
     rows: int | None,
     seed: int,
     target: str | None = None,
@@ -92,10 +92,7 @@ def chosen(
         )
     if columns is None and is_file(source):
         columns, notes = _usable(source, target)
-    data: dict[str, Any] = {
-        "source": source,
-        **({} if columns is None else {"columns": list(columns)}),
-    }
+    data: Plain = {"source": source, **({} if columns is None else {"columns": list(columns)})}
     if is_file(source) and columns is not None:
         blank = int(read_columns(source, columns).isna().any(axis=1).sum())
         data |= {"missing": "drop"} if blank else {}
@@ -118,7 +115,7 @@ def chosen(
     return Chosen(data, measured, table, every, tuple(notes))
 
 
-def _loaded(data: dict[str, Any], seed: int) -> Table:
+def _loaded(data: Plain, seed: int) -> Table:
     use = DataUse(
         data["source"],
         data.get("columns"),
@@ -169,7 +166,7 @@ USES = {
 """Measures of the loss of use."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """Request for advice.
 
@@ -211,7 +208,7 @@ class Request:
     rows: int | None = None
     spread: float = 4.0
     seed: int = 1
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Options = field(default_factory=dict)
     bounds: Bounds = field(default_factory=dict)
     delta: float = 1e-5
     epsilon: float | None = None
@@ -261,7 +258,7 @@ class Request:
 MODEL = "decision-tree"
 
 
-def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
+def utility_of(request: Request, chosen: Chosen) -> Plain:
     """Section ``utility`` of the audits: the class to predict, if any."""
     if request.target is None:
         return {}

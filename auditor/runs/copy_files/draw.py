@@ -1,31 +1,34 @@
-"""Copies drawn and finished block by block on their way into files."""
+"""Draw and finish copies, block by block, on their way into files.
+
+Each copy is finished alone, from the copy, public bounds and steps, and the blank cells. Theorem 4
+is no longer exact for finished copies (docs/release.md).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+from typing import Any, Literal, NamedTuple
 
-from auditor.base import counted, listed, pd, quoted
-from auditor.base.types import Plain
-from auditor.data.columns.checks import SINCE
-from auditor.data.raw_columns import Blanks, blank_cells
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
+from auditor.base.types import Array, Indices, Names, Plain, frozen
+from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
+from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
+from auditor.data.columns.scan import MOST_PLACES
+from auditor.data.load import Blanks, Stored, blank_cells, load_table, raw_frames, stored_kinds
+from auditor.data.table import DataUse, Table, is_file, recorded
+from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels
-from auditor.runs.copy_files.request import (
-    Asked,
-    Blank,
-    Finish,
-    Parts,
-    Treatment,
-    finishes,
-    in_single,
-    shared_in_units,
-)
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme, never_drawn
 
@@ -131,7 +134,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
     return Drawn(parts, stated, notes, prints)
 
 
-def released_columns(scheme: Scheme, attributes: Sequence[str]) -> list[str]:
+def released_columns(scheme: Scheme, attributes: Names) -> list[str]:
     """Names of a copy's columns: the attributes, or ``y1, y2 …`` of other schemes."""
     width = scheme.output_width(len(attributes))
     return list(attributes) if width == len(attributes) else [f"y{k + 1}" for k in range(width)]
@@ -185,3 +188,345 @@ def _notes_of_blanks(
         "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
         "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
     }[missing]
+
+
+# -- requests for copies, and finishing of drawn columns -------------------------------------------
+
+Precision = Literal["double", "single"]
+Blank = Literal["refuse", "drop", "mean", "keep"]
+Bounds = Mapping[str, tuple[str, str]]
+Parts = Iterator[Sequence[pd.DataFrame]]
+"""The next records of every copy."""
+
+
+@frozen
+class Treatment:
+    """An owner's requests on blank cells, rounding and bounds.
+
+    Attributes
+    ----------
+    missing : 'refuse', 'drop', 'mean' or 'keep'
+        Blank cells are an error; drop their records; perturb the column's mean instead; or they
+        stay blank.
+    bounds : mapping
+        Column → lowest and highest written value, empty for none; ``""`` means every column of
+        numbers.
+    forms : mapping
+        Date columns → the format of their text, if not ISO 8601.
+    steps : mapping, optional
+        Steps of earlier copies; by default the values' own.
+    unit : str, optional
+        Column of units. A unit's records share noise in columns that are constant within every
+        unit.
+    """
+
+    missing: Blank = "refuse"
+    rounded: bool = False
+    bounds: Bounds = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
+    steps: Mapping[str, float] | None = None
+    unit: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether copies are written as drawn."""
+        return not (self.rounded or self.bounds or self.missing == "keep" or self.unit)
+
+    def check(self, scheme: Scheme) -> None:
+        """Refuse treatments that a scheme's copies do not allow."""
+        categorical = scheme.engine == "categorical"
+        if (self.rounded or self.bounds) and categorical:
+            raise AuditorError(
+                f"copies of {scheme.name} are of categories, which are neither rounded nor cut off at bounds"
+            )
+        if self.unit and not scheme.adds_noise:
+            raise AuditorError(
+                f"one noise per unit is for noise that is added; {scheme.name} adds none"
+            )
+        if not (self.is_plain or categorical or scheme.adds_noise):
+            raise AuditorError(
+                f"copies of {scheme.name} are not the table's columns plus noise: none is rounded, cut off or left blank"
+            )
+
+
+AS_DRAWN = Treatment()
+
+
+@frozen
+class Asked:
+    """Table to perturb, form of the copies, and facts from earlier batches.
+
+    ``earlier`` is their number of records. ``scale`` has the moments of the first batch,
+    ``domains``
+    the possible values of categories. ``past`` is as of ``Key``.
+    """
+
+    data: str
+    columns: Names | None
+    rows: int | None
+    levels: list[float]
+    seed: int | None
+    precision: Precision
+    treatment: Treatment
+    earlier: int = 0
+    scale: TableMoments | None = None
+    domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    past: tuple[Array, ...] = ()
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random generator of a synthetic source."""
+        return stream(self.seed or 0, "data")
+
+    def raw(self) -> Iterator[pd.DataFrame]:
+        """Yield the columns as stored, with blanks."""
+        return raw_frames(self.data, self.columns, self.rows, self.rng)
+
+    def kinds(self, columns: Names) -> dict[str, Stored]:
+        """Kinds of columns.
+
+        Raises
+        ------
+        AuditorError
+            A column with a date format is missing.
+        """
+        for name in self.treatment.forms:
+            if name not in columns:
+                raise AuditorError(
+                    f"dates: column {quoted(name)} is not perturbed; name it among the columns that are"
+                )
+        return stored_kinds(self.data, columns, self.raw(), self.treatment.forms)
+
+    def table(self, **kinds: Any) -> Table:
+        """Table to perturb, means in place of blanks that are kept."""
+        missing = "mean" if self.treatment.missing == "keep" else self.treatment.missing
+        use = DataUse(
+            self.data, self.columns, self.rows, missing, unit=self.treatment.unit, **kinds
+        )
+        return load_table(use, self.rng, varied=self.scale is None)
+
+    def numbers(self) -> tuple[dict[str, Stored], Table]:
+        """Kinds of the named columns, and the table, dates as days."""
+        kinds, forms = self.kinds(self.columns) if self.columns else {}, self.treatment.forms
+        dated = [name for name, kind in kinds.items() if kind in ("date", "time")]
+        return kinds, self.table(dates={name: forms.get(name) for name in dated})
+
+    def categories(self, blanks: bool) -> CategoricalTable:
+        """Categories to perturb; ``blanks`` have each column's commonest value.
+
+        Domains are from earlier records, else observed or declared by the source.
+
+        Raises
+        ------
+        AuditorError
+            The table has none, or a value outside its domain.
+        """
+        held = None
+        if blanks:
+            held = filled_categories(self.raw(), self.domains)
+        elif self.columns is not None or not is_file(self.data):
+            domains = {name: self.domains.get(name) for name in self.columns or ()}
+            held = self.table(categorical=domains).categorical
+        if held is None:
+            raise AuditorError(
+                "a uniform scheme perturbs categories: name the columns to take as such with --columns"
+            )
+        return held
+
+
+def filled_categories(
+    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]
+) -> CategoricalTable:
+    """Categories in memory, each column's commonest value in place of blanks.
+
+    Raises
+    ------
+    AuditorError
+        A column has no values at all, or some outside its domain.
+    """
+    frame = pd.concat(list(frames), ignore_index=True)
+    parts = []
+    for name, column in frame.items():
+        if not column.notna().any():
+            raise AuditorError(f"column {quoted(name)} has no values at all")
+        check_plain(str(name), column)
+        filled = column.fillna(column.mode()[0])
+        parts.append(of_column(filled, str(name), domains.get(str(name))))
+    return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
+
+
+ROUNDED = 2.0**-24
+"""Half the distance between neighbouring 32-bit numbers, relative to their size."""
+UNSEEN = 1e-3
+"""Largest ratio of rounding to noise: squared, a millionth of any attack's error."""
+EXACT = 2.0**53
+"""Up to here every whole number is a double."""
+SECOND = 1 / 86_400
+"""In days; finer than any fraction of a day with six places."""
+
+
+class Finish(NamedTuple):
+    """Finishing of one column: bounds (infinite for none), and a step (NaN for none).
+
+    ``blanks``: blank cells may be among its whole numbers.
+    """
+
+    kind: Stored
+    low: float
+    high: float
+    step: float
+    blanks: bool
+    form: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no bound cuts numbers off."""
+        return math.isinf(self.low) and math.isinf(self.high)
+
+    def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A finished column; a rounded one has the original's kind."""
+        x = np.clip(column.to_numpy(dtype=np.float64), self.low, self.high)
+        if math.isnan(self.step):
+            return pd.Series(x, dtype=column.dtype)
+        x = np.rint(x / self.step) * self.step
+        if self.kind in ("date", "time"):
+            return self._dates(column.name, x)
+        x = np.round(x, _places(self.step))
+        if self.step % 1 or self.kind == "float":
+            return pd.Series(x, dtype=column.dtype)
+        if np.abs(x).max(initial=0.0) > EXACT:
+            raise AuditorError(
+                f"column {quoted(column.name)}: the noise makes whole numbers beyond 2^53; do not round it"
+            )
+        return pd.Series(x.astype(np.int64), dtype="Int64" if self.blanks else np.int64)
+
+    def _dates(self, name: Any, days: Any) -> pd.Series[Any]:
+        try:
+            dates = as_dates(days, whole=self.step % 1 == 0)
+        except ValueError as error:
+            raise AuditorError(
+                f"column {quoted(name)}: the noise makes {error}; state bounds for it, or do not round it"
+            ) from None
+        if self.form is not None:
+            return dates.dt.strftime(self.form)
+        return dates.astype(pd.ArrowDtype(pa.date32())) if self.kind == "date" else dates
+
+
+def _places(step: float) -> int:
+    scaled = (step * 10**places for places in range(MOST_PLACES))
+    exact = (places for places, x in enumerate(scaled) if abs(x - round(x)) < 1e-9)
+    return next(exact, MOST_PLACES)
+
+
+def finishes(
+    table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: NDArray[np.bool_] | None
+) -> dict[str, Finish]:
+    """Finishing of each column.
+
+    Columns drawn ``whole`` are written as whole numbers; dates are days.
+
+    Raises
+    ------
+    AuditorError
+        Bounds name an unknown column, or are invalid.
+    """
+    names = table.attributes
+    for name in asked.bounds:
+        if name and name not in names:
+            raise AuditorError(
+                f"bounds: no column {quoted(name)} is perturbed{nearest(name, names)}"
+            )
+    steps: Mapping[str, float] = {}
+    if asked.rounded and asked.steps is not None:
+        steps = asked.steps
+    elif asked.rounded:
+        steps = dict(zip(names, recorded(table).steps.tolist(), strict=True))
+    elif whole is not None:
+        steps = {
+            name: 1.0
+            for name, each in zip(names, whole, strict=True)
+            if each and kinds[name] not in ("date", "time")
+        }
+    found = {}
+    for name in names:
+        kind, step = kinds[name], steps.get(name, math.nan)
+        if kind == "time" and asked.rounded and math.isnan(step):
+            step = SECOND
+        low, high = _bounds(name, kind, asked.bounds)
+        if not math.isnan(step):  # inwards: rounding must not cross the bounds
+            low = math.ceil(low / step - 1e-9) * step if low > -math.inf else low
+            high = math.floor(high / step + 1e-9) * step if high < math.inf else high
+        if low > high:
+            raise AuditorError(
+                f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between"
+            )
+        found[name] = Finish(kind, low, high, step, asked.missing == "keep", asked.forms.get(name))
+    return found
+
+
+def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
+    dated, ends = kind in ("date", "time"), [-math.inf, math.inf]
+    texts = bounds.get(name, ("", "") if dated else bounds.get("", ("", "")))
+    for end, text in enumerate(map(str.strip, texts)):
+        if not text:
+            continue
+        number = math.nan
+        if dated:
+            days = plain_days(pd.Series([text]))
+            number = math.nan if days is None else float(days[0])
+        else:
+            with suppress(ValueError):
+                number = float(text)
+        if math.isnan(number):
+            expected = "a date, as 2020-01-31" if dated else "a number"
+            raise AuditorError(
+                f"bounds of column {quoted(name)}: each must be {expected}; got {texts[end]!r}"
+            )
+        ends[end] = number
+    if ends[0] > ends[1]:
+        raise AuditorError(f"bounds of column {quoted(name)}: the lower is above the upper")
+    return ends[0], ends[1]
+
+
+def in_single(parts: Parts, noise: NDArray[np.float64] | None) -> Parts:
+    """Yield copies as 32-bit numbers.
+
+    Exact for multiples on a grid. Rounding that swallows the noise, or equates copies, is refused.
+    """
+    for part in parts:
+        for place, copy in enumerate(part):
+            rounding = ROUNDED * copy.abs().max(axis=0).to_numpy()
+            spread = copy.std(axis=0, ddof=0).to_numpy() if noise is None else noise[place]
+            worst = int((rounding - UNSEEN * spread).argmax())
+            if spread[worst] > 0 and rounding[worst] > UNSEEN * spread[worst]:
+                raise AuditorError(
+                    f"copy {place + 1}, column {copy.columns[worst]!r}: 32-bit numbers are off by up to "
+                    f"{rounding[worst] / spread[worst]:.1g} of its {'deviation' if noise is None else 'noise'}, "
+                    f"and {UNSEEN:g} is the most that changes no conclusion; write it in double precision"
+                )
+        yield [copy.astype(np.float32) for copy in part]
+
+
+def shared_in_units(parts: Parts, table: Table) -> tuple[Parts, list[str]]:
+    """Copies with one noise per unit in columns constant within units; these columns.
+
+    Each cell is from the unit's first record.
+    """
+    assert table.units is not None
+    units: Indices = table.units
+    varying = table.varying_in_units()
+    columns = [name for name in table.attributes if name not in varying]
+    is_first = ~pd.Series(units).duplicated().to_numpy()
+
+    def shared() -> Parts:
+        start = 0
+        cells: dict[int, Array] = defaultdict(lambda: np.empty((units.max() + 1, len(columns))))
+        for copies in parts:
+            rows = slice(start, start := start + len(copies[0]))
+            first, unit = is_first[rows], units[rows]
+            for place, copy in enumerate(copies):
+                cells[place][unit[first]] = copy[columns].to_numpy()[first]
+                copy[columns] = cells[place][unit]
+            yield copies
+
+    return shared(), columns

@@ -21,12 +21,12 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
+from auditor.data.load import column_names, kept_columns
 from auditor.data.microdata import as_categories, as_table, prints_of
-from auditor.data.raw_columns import column_names, kept_columns
 from auditor.results.table_register import key_name
 from auditor.runs.arguments import make_plugin
-from auditor.runs.copy_files.batch import beside_kept
 from auditor.runs.copy_files.draw import released_columns
+from auditor.runs.copy_files.write import beside_kept
 from auditor.runs.perturb import Lineage, Release
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.draw import released_grid

@@ -1,4 +1,4 @@
-"""Releases in folders: written and read.
+"""Write releases and later batches of records to folders.
 
 No file in a folder helps a recipient to undo the noise. Not even the moments that scale it are
 there, as an exact covariance reveals the last record to an adversary who knows all others.
@@ -6,25 +6,61 @@ there, as an exact covariance reveals the last record to an adversary who knows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from auditor.base import AuditorError
-from auditor.data.formats.release_folder import MANIFEST, copies_in, read_manifest, taken
-from auditor.data.load import load_table
-from auditor.data.raw_columns import column_names
-from auditor.data.table import Bounds, DataUse, is_file
+import numpy as np
+
+from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
+from auditor.base.types import Array, Names, Options, Plain
+from auditor.data.alignment import misaligned
+from auditor.data.describe import grouped_by
+from auditor.data.formats.parts import whole_frame
+from auditor.data.formats.release_folder import (
+    MANIFEST,
+    batches_of,
+    check_free,
+    copies_in,
+    copy_columns,
+    read_manifest,
+    taken,
+    write_release,
+)
+from auditor.data.load import (
+    InStep,
+    blank_cells,
+    column_names,
+    file_keys,
+    file_notes,
+    kept_columns,
+    load_table,
+    raw_columns,
+)
+from auditor.data.microdata import batch_notes, refuse_repeats
+from auditor.data.table import Bounds, DataUse, Table, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.results.files import located
+from auditor.results.table_register import earlier_release, key_name, register_release
 from auditor.runs.arguments import make_plugin
-from auditor.runs.copy_files.batch import warn_owner, write_batch
-from auditor.runs.copy_files.request import AS_DRAWN, Asked, Blank, Precision, Treatment
+from auditor.runs.copy_files.draw import (
+    AS_DRAWN,
+    Asked,
+    Blank,
+    Parts,
+    Precision,
+    Treatment,
+    drawn_copies,
+)
 from auditor.scenario.stated_levels import sized_by_bounds
-from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.base.scheme import Scheme, table_moments
+from auditor.schemes.draw import check_takes_batches
+from auditor.schemes.replacement.base import UniformScheme
 
 
 def write_copies(
@@ -33,12 +69,12 @@ def write_copies(
     levels: Sequence[float] | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
-    columns: Sequence[str] | None = None,
+    columns: Names | None = None,
     rows: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Options | None = None,
     form: str | None = None,
     precision: Precision = "double",
-    keep: Sequence[str] | Literal["rest"] = (),
+    keep: Names | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
     bounds: Bounds = MappingProxyType({}),
@@ -136,8 +172,8 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 
 
 def _selection(
-    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
-) -> tuple[Sequence[str] | None, list[str]]:
+    data: str, columns: Names | None, keep: Names | Literal["rest"]
+) -> tuple[Names | None, list[str]]:
     if not keep:
         return columns, []
     if keep == "rest" and columns is None:
@@ -166,13 +202,13 @@ def _is_parquet(data: str) -> bool:
 def _sized(
     data: str,
     scheme: str,
-    parameters: dict[str, Any],
+    parameters: Plain,
     guarantees: Mapping[str, Sequence[float]],
     bounds: Bounds,
-    columns: Sequence[str] | None,
+    columns: Names | None,
     rows: int | None,
     missing: Blank,
-) -> tuple[list[float], dict[str, Any], list[str]]:
+) -> tuple[list[float], Plain, list[str]]:
     ((currency, stated),) = guarantees.items()
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")
@@ -189,3 +225,278 @@ def _sized(
             f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
         )
     return levels, parameters, names
+
+
+# -- one batch of records --------------------------------------------------------------------------
+
+LOOKED_AT = 20_000
+"""Records of a batch that are compared with their copies."""
+
+
+def write_batch(
+    scheme: Scheme,
+    asked: Asked,
+    paths: Sequence[Path],
+    keep: Names,
+    manifest: Callable[[Plain], Options],
+    replaced: Iterable[str] = (),
+) -> list[Path]:
+    """Draw and write one batch of records; return the paths of its files.
+
+    ``manifest`` completes the batch's facts.
+    """
+    treatment, names = asked.treatment, column_names(asked.data) if is_file(asked.data) else []
+    warn_owner(file_notes(asked.data))
+    with plugin_errors():
+        treatment.check(scheme)
+        drawn = drawn_copies(scheme, asked)
+    parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
+    if keep:
+        blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
+        kept = kept_columns(asked.data, keep, asked.rows, blank)
+        parts = beside_kept(parts, kept, names)
+
+    def whole() -> Options:
+        return manifest(
+            {
+                **drawn.stated,
+                **({"kept": list(keep)} if keep else {}),
+                "precision": asked.precision,
+                "missing": treatment.missing,
+                "for_study_only": asked.seed is not None,
+                "copies": [path.name for path in paths],
+                "fingerprint": drawn.prints.of_table(),
+                "fingerprint_key": key_name(),
+            }
+        )
+
+    stated = write_release(paths[0].parent, paths, parts, whole, replaced)
+    notes, left = list(drawn.notes), [name for name in names if name not in {*perturbed, *keep}]
+    if left:
+        notes.append(
+            f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
+        )
+    if keep:
+        pieces = raw_columns(asked.data, [*keep, *perturbed]).pieces
+        frame = whole_frame(
+            pieces[:1], [*keep, *perturbed], min(LOOKED_AT, asked.rows or LOOKED_AT)
+        )
+        notes += [
+            f"column {quoted(key)} is kept, and within its groups {quoted(name)} has {share:.0%} of its variance: "
+            "means over a group average the noise out, and the group itself tells of the value; "
+            f"leave it out, or say --unit {key} if it names households or persons"
+            for key, name, share in grouped_by(frame[list(keep)], frame[list(perturbed)])
+            if key != treatment.unit
+        ]
+    if asked.seed is None:
+        notes += filter(None, [earlier_release(drawn.prints)])
+        register_release(drawn.prints, paths[0].parent)
+    warn_owner(notes)
+    return [*paths, stated]
+
+
+def warn_owner(notes: Iterable[str]) -> None:
+    """Warn the caller of the public function."""
+    for note in notes:
+        warnings.warn(AuditorWarning(note), stacklevel=4)
+
+
+def _contained(parts: Parts) -> Parts:
+    while True:
+        with plugin_errors():
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
+
+
+def beside_kept(parts: Parts, kept: InStep, order: Names) -> Parts:
+    """Yield copies with the kept columns in the file's order, new columns last."""
+    for copies in parts:
+        unchanged = kept.take(len(copies[0]))
+        if twice := set(unchanged) & set(copies[0]):
+            raise AuditorError(
+                f"a copy has a column {min(map(str, twice))!r} of its own; keep the other under another name"
+            )
+        names = [*unchanged, *copies[0]]
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        yield [
+            pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies
+        ]
+    kept.finish()
+
+
+# -- later batches of records ----------------------------------------------------------------------
+
+NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
+"""Entries of a manifest that a later batch needs."""
+OF_THE_RELEASE = ("attributes", "precision", "law")
+"""Entries of the first batch that hold for all."""
+GIVE = "give the originals of every batch as they were, in order"
+
+
+def append_copies(
+    data: str,
+    folder: Path,
+    earlier: Names,
+    seed: int | None = None,
+    missing: Blank = "refuse",
+    forms: Mapping[str, str] | None = None,
+    key: str | None = None,
+    repeats: bool = False,
+) -> list[Path]:
+    """Write the copies of a later batch of records; return their paths.
+
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale
+    the noise. ``key`` identifies records in all files; ``repeats`` perturbs released records again.
+    The release states scheme, levels, columns and treatment.
+
+    Warns
+    -----
+    AuditorWarning
+        As ``write_copies``; released records; columns of a variance far from the first batch's.
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no release, ``earlier`` are not its originals, or the batch is invalid.
+    """
+    if not folder.is_dir():
+        raise _no_release(folder)
+    with taken(folder):
+        manifest = _manifest_of(folder)
+        with plugin_errors():
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        check_takes_batches(scheme)
+        if key is not None:
+            _check_keys(key, data, earlier, repeats)
+        asked = Asked(
+            data,
+            manifest["attributes"],
+            None,
+            manifest["levels"],
+            seed,
+            manifest["precision"],
+            _treatment(manifest, missing, forms or {}),
+        )
+        tables = _tables_before(scheme, asked, earlier, folder, manifest)
+        records = sum(table.rows for table in tables)
+        if isinstance(scheme, UniformScheme):
+            scheme = scheme.over(tables[0])  # values are replaced as in the first batch
+            domains = {attribute.name: attribute.labels for attribute in tables[0].attributes}
+            asked = replace(asked, earlier=records, domains=domains)
+        else:
+            scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
+            asked = replace(asked, earlier=records, scale=scale, past=past)
+            warn_owner(batch_notes(tables, asked.numbers()[1], np.diag(scale.covariance)))
+        batch = len(tables) + 1
+        names = map(Path, manifest["copies"])
+        paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
+        check_free(folder, paths)
+
+        def with_batch(stated: Options) -> Options:
+            own = {name: value for name, value in stated.items() if name not in OF_THE_RELEASE}
+            return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
+
+        return write_batch(scheme, asked, paths, manifest.get("kept", []), with_batch)
+
+
+def _manifest_of(folder: Path) -> Plain:
+    try:
+        manifest = read_manifest(folder) or {}
+        for part in batches_of(manifest):
+            _ = [part[name] for name in ("rows", "missing", "copies")]
+        return {**manifest, **{name: manifest[name] for name in NEEDED}}
+    except (LookupError, TypeError):
+        raise _no_release(folder) from None
+
+
+def _no_release(folder: Path) -> AuditorError:
+    return AuditorError(
+        f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
+    )
+
+
+def _treatment(manifest: Options, missing: Blank, forms: Mapping[str, str]) -> Treatment:
+    done = manifest.get("post_processing") or {}
+    if "unit" in done:
+        raise AuditorError(
+            f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
+        )
+    clips = done.get("clip", {}).items()
+    bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
+    return Treatment(missing, "round" in done, bounds, forms, done.get("round"))
+
+
+def _tables_before(
+    scheme: Scheme, asked: Asked, earlier: Names, folder: Path, manifest: Options
+) -> list[Any]:
+    out, tables = batches_of(manifest), list[Any]()
+    if len(earlier) != len(out):
+        wanted = f"{len(out)}; got {len(earlier)}"
+        raise AuditorError(
+            f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}"
+        )
+    least = int(np.argmin(manifest["levels"]))
+    for path, part in zip(earlier, out, strict=True):
+        one = replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
+        if scheme.engine == "categorical":
+            blanks = part["missing"] == "keep"
+            table: Any = one.categories(blanks)
+        else:  # later columns need not vary
+            scale = table_moments(tables[0]) if tables else None
+            table = replace(one, scale=scale).numbers()[1]
+        if table.rows != part["rows"]:
+            raise AuditorError(
+                f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
+            )
+        if scheme.engine == "numeric" and _is_as_drawn(part):
+            _check_related(path, table, folder / part["copies"][least])
+        tables.append(table)
+    return tables
+
+
+def _is_as_drawn(part: Options) -> bool:
+    return not part.get("post_processing") and part["missing"] != "keep"
+
+
+def _check_related(path: str, table: Table, copy: Path) -> None:
+    if not copy.exists():
+        return
+    rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
+    try:
+        released = copy_columns(copy, names).to_numpy(dtype=np.float64)[:rows]
+    except (OSError, ValueError, LookupError):
+        released = np.empty((0, table.width))
+    if len(released) != rows:
+        raise AuditorError(f"{copy}: is not as it was written")
+    found = misaligned(table.read(0, rows), released, table.attributes)
+    if found is not None and found.certain:
+        raise AuditorError(
+            f"{path}: cannot be what {copy.name} is of, whose rows {found.cause}; {GIVE}"
+        )
+
+
+def _past(
+    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Options
+) -> tuple[Array, ...]:
+    law = scheme.law(manifest["levels"], table_moments(tables[0]))
+    if law is None or law.serial is None:
+        return ()
+    last, table = batches_of(manifest)[-1], tables[-1]
+    if not _is_as_drawn(last):
+        raise AuditorError(
+            f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked"
+        )
+    start, names = max(0, table.rows - law.serial.order), list(table.attributes)
+    copies = (
+        copy_columns(folder / name, names).to_numpy(dtype=np.float64)[start:]
+        for name in last["copies"]
+    )
+    return (table.read(start, table.rows), *copies)
+
+
+def _check_keys(key: str, data: str, earlier: Names, allowed: bool) -> None:
+    new = file_keys(key, data)
+    out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
+    refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")
