@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -151,20 +151,9 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-class CountsRecords(Protocol):
-    """Counter of whole records (`auditor.audit.measures.record_disclosure`)."""
-
-    def add(
-        self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
-    ) -> None:
-        """Count one block's records, shapes (b, N), with their estimates."""
-
-
-class CountsInferences(Protocol):
-    """Counter of disclosed values (`measures.record_disclosure`)."""
-
-    def add(self, found: Inferred | None, x: Array) -> None:
-        """Count one block's records."""
+Count = Callable[[int, Reconstruction, Sequence[Array], Array, Array], None]
+"""Counts one block's records, given the place of the coalition, the attack, its copies, its
+estimates and the true values, (b, N)."""
 
 
 def _linear_errors(
@@ -242,8 +231,7 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-    records: Sequence[CountsRecords] = (),
-    inferences: Sequence[CountsInferences] = (),
+    count: Count | None = None,
     first: int = 0,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
@@ -252,7 +240,6 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
-    records, inferences : sequences of B counters, optional
     first : int
         Place of the first row.
 
@@ -273,9 +260,7 @@ def tally_rows(
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
     alike, size, done = [every.index(one) for one in every], CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
-        estimates, theory = _tally_block(
-            reconstructions, coalitions, alike, around, tally, records, inferences
-        )
+        estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
         expected += theory
         x = around.block[1]
         for start in range(0, len(x), max(FEWEST_ROWS, size)):
@@ -294,58 +279,46 @@ def _tally_block(
     alike: Sequence[int],
     around: Around,
     tally: Tally,
-    records: Sequence[CountsRecords],
-    inferences: Sequence[CountsInferences],
+    count: Count | None,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
-    copies, before, shape = readable(around.copies), around.before, x.shape
-    asked = []
+    copies, shape, confidence, asked = readable(around.copies), x.shape, tally.confidence, []
     for fitted, coalition in zip(reconstructions, coalitions, strict=True):
         held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
-        asked.append(shown(fitted, held, before, len(x), around.first))
+        tables = [*held, wide]
+        inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
+        asked.append((inner, mine, true))
 
-    def of_each(ask: Callable[[Reconstruction, list[Array]], T]) -> list[T]:
+    def of_each(ask: Callable[[Reconstruction, list[Array], Array], T]) -> list[T]:
         found = {place: ask(*asked[place]) for place in set(alike)}
         return [found[place] for place in alike]
 
-    estimates = of_each(lambda fitted, mine: checked(fitted.rows(mine), shape))
-    theory = {place: _theory(reconstructions[place], around, x) for place in set(alike)}
-    for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
-        inferred.add(fitted.inferred(mine), x)
-    for counted, (fitted, mine), estimate in zip(records, asked, estimates, strict=False):
-        counted.add(fitted, mine, estimate, x)
-    confidence = tally.confidence
+    def theory(fitted: Reconstruction, mine: list[Array], true: Array) -> float:
+        found = fitted.expected(true)
+        return np.nan if found is None else float(checked(found, shape[:1]).sum())
+
+    def interval(fitted: Reconstruction, mine: list[Array], true: Array) -> list[Array]:
+        found = fitted.intervals(mine, confidence or 0.0)
+        ends = 2 * [np.full(shape, np.nan)]
+        return ends if found is None else [checked(end, shape) for end in found]
+
+    def candidates(fitted: Reconstruction, mine: list[Array], true: Array) -> Array:
+        found = fitted.candidates(mine)
+        if found is None:
+            return np.full(shape, np.nan)
+        unknown = np.isnan(found)
+        return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
+
+    estimates = of_each(lambda fitted, mine, true: checked(fitted.rows(mine), shape))
+    if count is not None:
+        for place, (fitted, mine, _) in enumerate(asked):
+            count(place, fitted, mine, estimates[place], x)
     if confidence is not None:
-        ends = of_each(lambda fitted, mine: _intervals(fitted, mine, confidence, shape))
-        low, high = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
+        low, high = (np.stack(each, axis=1) for each in zip(*of_each(interval), strict=True))
         tally.localise(low, high, x)
     if tally.candidates:
-        left = of_each(lambda fitted, mine: _candidates(fitted, mine, shape))
-        tally.leave(np.stack(left, axis=1))
-    return estimates, [theory[place] for place in alike]
-
-
-def _theory(fitted: Reconstruction, around: Around, x: Array) -> float:
-    inner, (true,) = shown(fitted, readable([around.x]), around.before, len(x), around.first)
-    theory = inner.expected(true)
-    return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
-
-
-def _intervals(
-    fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]
-) -> tuple[Array, Array]:
-    found = fitted.intervals(copies, confidence)
-    if found is None:
-        return np.full(shape, np.nan), np.full(shape, np.nan)
-    return checked(found[0], shape), checked(found[1], shape)
-
-
-def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, ...]) -> Array:
-    found = fitted.candidates(copies)
-    if found is None:
-        return np.full(shape, np.nan)
-    unknown = np.isnan(found)
-    return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
+        tally.leave(np.stack(of_each(candidates), axis=1))
+    return estimates, of_each(theory)
 
 
 class CopyBlocks:
