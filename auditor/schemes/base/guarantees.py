@@ -32,16 +32,10 @@ from auditor.base.types import Array, Flags, Levels
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
-from auditor.schemes.base.noise_law import BITS, KroneckerNoise, NoiseLaw, psd_root
+from auditor.schemes.base.noise_law import BITS, KroneckerNoise, NoiseLaw
 
 LARGEST = 1e12
 """Largest ε searched for."""
-TAIL_STEPS = 40
-"""Lattice points summed beyond twelve deviations and the change; the rest is below 1e-30.
-"""
-MOST_SUMMED = 10**5
-"""Most Skellam probabilities summed; beyond, the μ bound is larger by a share of ``1/(3v)``.
-"""
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:
@@ -108,28 +102,6 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
 def laplace_epsilon(pure: float, delta: float) -> float:
     """Least ε of Laplace noise: ``pure + 2 ln(1 − δ)``."""
     return max(0.0, pure + 2.0 * math.log1p(-delta))
-
-
-def is_summed(d: int, v: float) -> bool:
-    """Whether Skellam noise of variance v, shifted by d, is cheap to sum."""
-    return 24.0 * math.sqrt(v) + 3.0 * d <= MOST_SUMMED
-
-
-def skellam_delta(d: int, v: float, epsilon: float) -> float:
-    """``δ`` of Skellam noise changed by d: ``Σ_k (P(k − d) − e^ε P(k))₊``."""
-    reach = math.ceil(12.0 * math.sqrt(v)) + d + TAIL_STEPS
-    k, noise = np.arange(-reach, reach + 1.0), NoiseDensity("skellam", math.sqrt(v))
-    q, p = noise.log_pdf(k), noise.log_pdf(k - d)
-    return float(-(np.exp(p) * np.expm1(np.minimum(0.0, epsilon + q - p))).sum())
-
-
-@lru_cache(maxsize=2**12)
-def skellam_epsilon(d: int, v: float, delta: float) -> float:
-    """Least ε ≥ 0 of ``skellam_delta``."""
-    if skellam_delta(d, v, 0.0) <= delta:
-        return 0.0
-    high = gaussian_epsilon(shift_mu(NoiseDensity("skellam", math.sqrt(v)), d), delta)
-    return root(lambda epsilon: skellam_delta(d, v, epsilon) - delta, 0.0, high)
 
 
 MOST_CORNERS = 20
@@ -233,9 +205,7 @@ def _signs(n: int) -> Array:
 BY_VALUE = "an upper bound, from the figures of each value"
 NO_NOISE = "infinite: a combination of the copies is free of noise"
 UNBOUNDED = "infinite: the ratio of chances has no bound"
-APART = (
-    "infinite: some outputs tell two records apart for certain; the chance of one is at most {:.3g}"
-)
+APART = "infinite: some outputs tell two records apart for certain"
 FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 FILLED = "infinite: none is stated where blanks hold the mean, except of Gaussian and Laplace noise"
@@ -303,7 +273,7 @@ class Guarantees:
         if not law.one_process and not is_diagonal(law.level_covariance):
             return _nothing(UNSTATED)
         if kind == "uniform":
-            return self._uniform(law.shape, levels)
+            return _nothing(APART)
         return self._values(law, levels) if is_diagonal(law.shape) else _nothing(UNSTATED)
 
     @cached_property
@@ -349,35 +319,13 @@ class Guarantees:
         if math.isinf(at_delta):
             return _nothing(FAR)
         several |= self.records > 1
-        bound, noise = Figure(at_delta, BY_VALUE), law.density_at(levels[0], 0)
-        d, v = round(float(self.changes[0]) / noise.unit), (noise.std / noise.unit) ** 2
-        if not several and noise.distribution == "laplace":
+        bound = Figure(at_delta, BY_VALUE)
+        if law.distribution == "laplace" and not several:
             bound = Figure(laplace_epsilon(pure, self.delta))
-        elif not several and noise.distribution == "skellam" and is_summed(d, v):
-            bound = Figure(skellam_epsilon(d, v, self.delta))
         return {
             "gaussian_dp": Figure(mu, FAR if math.isinf(mu) else BY_VALUE if several else ""),
             "epsilon": Figure(pure, UNBOUNDED if math.isinf(pure) else ""),
             "epsilon_at_delta": bound,
-        }
-
-    def _uniform(self, K_0: Array, levels: Levels) -> Guarantee:
-        """Guarantee of a matrix times independent numbers on ±√3.
-
-        Overlapping outputs are equally likely; others disclose the record.
-        """
-        root, apart = psd_root(K_0), 1.0
-        if np.linalg.cond(root) < 1.0 / EPS:
-            moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
-            shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)
-            apart = (
-                float(-np.expm1(self.records * np.log1p(-shares).sum()))
-                if (shares < 1.0).all()
-                else 1.0
-            )
-        note = APART.format(apart)
-        return _nothing(note) | {
-            "epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)
         }
 
 
