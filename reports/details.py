@@ -169,7 +169,7 @@ COLUMNS = (
 )
 BOUNDS = (
     "Guarantees for every record under the law of the noise, against every attack. The record may be any other within the stated bounds. "
-    "The columns are μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. "
+    "The columns are μ of Gaussian differential privacy, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. "
     "Audited: a lower bound on μ or ε from copies of two extreme records. Noise scaled to the table's moments is assumed public."
 )
 Key = tuple[str, str, str]
@@ -235,7 +235,7 @@ def guarantees(reading: Reading) -> list[Block]:
             reasons.setdefault(scheme, f", copies {braces(coalition)}: {one.reason}.")
     return [
         Paragraph(BOUNDS.format(delta or "the stated δ"), "lead"),
-        _table("copies", ("μ", "ρ", "ε", "ε at δ", "audited"), rows, "scheme"),
+        _table("copies", ("μ", "ε", "ε at δ", "audited"), rows, "scheme"),
         *(Paragraph(isolated(name) + why, "note") for name, why in reasons.items()),
     ]
 

@@ -12,7 +12,7 @@ SECTIONS = {
 }
 """From the papers' texts."""
 KNOWN = {
-    "balle2018": {"Theorem 8"}, "bun2016": {"Proposition 1.3"}, "cover2006": {"chapter 8"},
+    "balle2018": {"Theorem 8"}, "cover2006": {"chapter 8"},
     "dong2022": {"Corollary 2.13", "Corollary 3.3"}, "hundepool2012": {"chapter 3"},
 }  # fmt: skip
 KINDS = {"eq": "Equation", "fig": "Figure", "section": "Section", "(": "Equation"}

@@ -35,7 +35,7 @@ LEVEL = 1e-4
 OF_ONE_COLUMN = ("distribution", "moments", "sizes near 0", "periods")
 """Statistics of numbers that compare no column with another one."""
 FALSE_ALARM = 0.01
-SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
+SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ"}
 """Guarantees that are compared: the first that is exact for the noise."""
 ROUNDING = 1e-9
 

@@ -43,7 +43,7 @@ def works_in(reference: str) -> list[str]:
 ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 """Measured for every cell of a numeric table, at no cost beyond the moments."""
 
-GUARANTEES = ("gaussian_dp", "concentrated_dp", "epsilon", "epsilon_at_delta")
+GUARANTEES = ("gaussian_dp", "epsilon", "epsilon_at_delta")
 """Need ``data: bounds:``, except ``epsilon`` of categories."""
 EMPIRICAL = ("empirical_gaussian_dp", "empirical_epsilon")
 """Lower bounds of guarantees from audits."""

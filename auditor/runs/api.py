@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.audit.measures.empirical_guarantee import EpsilonAudit, empirical_epsilon
 from auditor.base import (
     AuditorError,
     DataError,
@@ -34,7 +33,6 @@ __all__ = [
     "AuditResult",
     "AuditorError",
     "DataError",
-    "EpsilonAudit",
     "Estimate",
     "Measurement",
     "NotApplicable",
@@ -43,7 +41,6 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "attack",
-    "empirical_epsilon",
     "perturb",
     "read_release",
     "run",

@@ -14,7 +14,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perf
 from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.release import restricted
-from auditor.audit.numeric.estimate import Held, rebuilt
+from auditor.audit.numeric.reconstruct import Held, rebuilt
 from auditor.audit.numeric.views import estimated_noise
 from auditor.base import AuditorError, DataError, NotApplicable
 from auditor.base.types import Array, Coalition, Microdata, frozen

@@ -34,12 +34,13 @@ from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key, LevelRange, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import (
+    LEAST,
+    MOST,
     Ground,
     Partition,
     Rules,
     Rung,
     blank,
-    bounds,
     by_coalition,
     compose,
     from_columns,
@@ -208,19 +209,14 @@ class AnonymousScheme(Scheme):
         values, codes = np.unique(
             table.values[:, table.attributes.index(given.sensitive)], return_inverse=True
         )
-        codes = codes.ravel()
-        c, ell = given.recursive or (np.inf, 1)
+        codes, (c, ell) = codes.ravel(), given.recursive or (np.inf, 1)
         rules = Rules(
             int(k),
-            given.distinct,
-            given.entropy,
-            given.alpha,
-            given.t,
+            values,
+            {name: getattr(given, name) for name in LEAST},
+            {name: getattr(given, name) for name in MOST},
             (c, int(ell)),
-            given.confidence,
-            tuple(np.flatnonzero(np.isin(values, self._confidential(table))).tolist()),
-            given.range,
-            tuple(values.tolist()),
+            np.flatnonzero(np.isin(values, self._confidential(table))),
             self._ground(values, table),
         )
         if not rules.hold(codes, np.bincount(codes) / len(codes)):
@@ -338,7 +334,7 @@ class KAnonymity(AnonymousScheme):
     def _partition(self, k: float, table: Table) -> Partition:
         Q, codes, rules = self.rules(k, table)
         if self.parameters.method == "mondrian":
-            return bounds(Q, Q, mondrian(Q, codes, rules))
+            return mondrian(Q, codes, rules)
         rungs = [self._rungs(name, table) for name in self.parameters.quasi]
         found = full_domain(Q, codes, rules, rungs, self.parameters.suppress)
         assert found is not None, "the whole domain satisfies the rules"
@@ -369,16 +365,11 @@ class KAnonymityMultilevel(AnonymousScheme):
                 None if place is None else made[place]
                 for place in neighbours(k, levels[: len(made)])
             )
-            if finer is not None:
-                made.append(merged(finer, rules.k, coarser))
-            else:
-                made.append(
-                    bounds(
-                        Q,
-                        Q,
-                        mondrian(Q, codes, rules, None if coarser is None else coarser.classes),
-                    )
-                )
+            made.append(
+                mondrian(Q, codes, rules, coarser)
+                if finer is None
+                else merged(finer, rules.k, coarser)
+            )
         return made
 
 

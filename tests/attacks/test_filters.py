@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import linear
+from auditor.audit.attempts import cells as attempts
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
 from auditor_attacks.pca_filter import VarianceShare, components_kept
@@ -186,7 +186,7 @@ SCENARIO = {
 
 
 def test_every_cell_of_a_sweep_is_between_its_bounds(monkeypatch):
-    monkeypatch.setattr(linear, "REDRAWS", 2)  # error bars are not tested here
+    monkeypatch.setattr(attempts, "REDRAWS", 2)  # error bars are not tested here
     cells = defaultdict(dict)
     for r in auditor.run(SCENARIO).measurements:
         if r.attribute == "*" and r.attack is not None:

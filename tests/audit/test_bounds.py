@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import linear, opened
+from auditor.audit.attempts import cells as attempts, opened
 from auditor.audit.measures.entropy import entropy_power, least_errors
 from auditor.data.source import RecordLaw
 from auditor.data.sources.gaussian import SHAPES, Intervals
@@ -148,7 +148,7 @@ SHAPED = NORMAL | {
 @lru_cache(maxsize=2)
 def cells(kind):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "REDRAWS", 2)  # error bars of learnt figures are not tested
+        patch.setattr(attempts, "REDRAWS", 2)  # error bars of learnt figures are not tested
         patch.setattr(opened, "ROW_REDRAWS", 2)
         found = auditor.run({"normal": NORMAL, "shaped": SHAPED}[kind]).measurements
     floors = {key(r): r.value for r in found if r.metric == "error_floor" and r.attack is None}

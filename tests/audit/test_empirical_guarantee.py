@@ -8,9 +8,9 @@ import pytest
 
 import auditor
 from auditor.audit.measures.empirical_guarantee import (
-    Trials,
     audited,
     best_test,
+    category_bounds,
     empirical_epsilon,
     lower_bound,
     upper_bound,
@@ -47,9 +47,9 @@ def bounds(cls, levels, trials, drawn=None, **parameters):
     scheme = cls(**parameters)
     stated = Guarantees(scheme.law(levels, release(scheme, levels).moments), SPANS, 1e-5)
     found = audited(release(scheme, levels, drawn), stated, COALITIONS, trials, 0.999)
-    metric = {one.metric.removeprefix("empirical_") for one in found}.pop()
+    metric = {one.removeprefix("empirical_") for one, _ in found}.pop()
     return [stated.of(coalition)[metric].value for coalition in COALITIONS], [
-        one.value for one in found
+        value for _, value in found
     ]
 
 
@@ -73,12 +73,12 @@ def test_noise_weaker_than_its_law_is_caught():
 
 def test_the_shift_test_is_the_likelihood_ratio_of_the_best_combination():
     law = KroneckerNoise(np.diag([0.5, 2.0]), K)
-    test, rng = best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)]), np.random.default_rng(2)
-    copies = 9.0 * rng.normal(size=(400, 2, 2))
+    _, change, hits = best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)])
+    copies = 9.0 * np.random.default_rng(2).normal(size=(400, 2, 2))
     H, inverse = np.vstack([np.eye(2)] * 2), np.linalg.inv(law.covariance)
-    y, change = copies.reshape(400, 4), H @ test.change
-    ratio = y @ inverse @ change - 0.5 * change @ inverse @ change
-    assert test.hits(copies) == [np.count_nonzero(ratio > 0)]
+    y, moved = copies.reshape(400, 4), H @ change
+    ratio = y @ inverse @ moved - 0.5 * moved @ inverse @ moved
+    assert hits(copies) == [np.count_nonzero(ratio > 0)]
 
 
 def scenario(**fields):
@@ -174,18 +174,9 @@ def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, con
     # confidence of them, and 4 standard errors
     rng, runs, above = np.random.default_rng(k * trials), 1000, 0
     for _ in range(runs):
-        audit = empirical_epsilon(
-            k_ary(0, k, 1.0, trials, rng), k_ary(1, k, 1.0, trials, rng), k, confidence
-        )
-        above += audit.epsilon > 1.0
+        outputs = [k_ary(value, k, 1.0, trials, rng) for value in (0, 1)]
+        above += empirical_epsilon(outputs, k, confidence) > 1.0
     assert above / runs <= (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
-
-
-def distinguish(scheme, levels, trials):
-    """Trials on each of two values out of five, all copies held together."""
-    return Trials(scheme, levels, 5, trials, Key(3, "distinguish", 1)).audit(
-        range(1, len(levels) + 1), 0.95
-    )
 
 
 def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
@@ -223,7 +214,9 @@ def test_a_scheme_that_keeps_more_than_it_states_is_above_its_stated_epsilon():
             made.skip = lambda level: skip((1 + level) / 2)
             return made
 
-    assert distinguish(Keeps(), (0.5,), 100_000).epsilon > math.log(6) + 0.5
+    key = Key(3, "distinguish", 1)
+    (found,) = category_bounds(Keeps(), (0.5,), 5, 100_000, key, [(1,)], 0.95)
+    assert found > math.log(6) + 0.5
 
 
 def test_clopper_pearson_by_hand():

@@ -8,7 +8,7 @@ import pytest
 
 import auditor
 from auditor.adversary.single_copy import Histogram, estimated_covariance
-from auditor.audit.attempts import linear
+from auditor.audit.attempts import cells as attempts
 from auditor.base import AuditorError
 from auditor.registry import get
 from auditor.runs import result_parts
@@ -43,7 +43,7 @@ def run(experiment, exact=False):
 
 def without_redraws(name, overrides):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "REDRAWS", 2)  # the fewest that have a spread
+        patch.setattr(attempts, "REDRAWS", 2)  # the fewest that have a spread
         patch.setattr(
             result_parts, "remedy_of", lambda *_: None
         )  # two fifths of the remaining time

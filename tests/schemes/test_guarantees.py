@@ -7,20 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm, skellam
+from scipy.stats import norm
 
 from auditor.schemes.base.guarantees import (
     Guarantees,
-    combined_noise,
     gaussian_delta,
     gaussian_epsilon,
-    geometric_rho,
     laplace_epsilon,
     largest_length,
     shift_mu,
-    skellam_delta,
-    skellam_epsilon,
-    skellam_rho,
 )
 from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -74,17 +69,9 @@ def test_pure_epsilon_of_geometric_noise_is_where_the_accountants_delta_ends(rat
     assert gaussian_delta(mu, epsilon) >= delta - 1e-12  # the promise of μ is true
 
 
-@pytest.mark.parametrize(("sigmas", "order", "divergence"), ACCOUNTANT["gaussian_rdp"])
-def test_concentrated_dp_of_pooled_independent_copies_is_the_accountants(sigmas, order, divergence):
-    law = KroneckerNoise(np.diag(np.square(sigmas)), np.eye(1))
-    found = of(law, range(1, len(sigmas) + 1), np.ones(1))
-    assert order * found["concentrated_dp"] == pytest.approx(divergence, rel=1e-9)
-
-
 def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
     found = of(KroneckerNoise(np.array([[0.25]]), np.array([[16.0]])), [1], np.array([6.0]))
     assert found["gaussian_dp"] == pytest.approx(3.0, rel=1e-12)  # 6 / (0.5·4)
-    assert found["concentrated_dp"] == pytest.approx(4.5, rel=1e-12)
     assert found["epsilon_at_delta"] == pytest.approx(gaussian_epsilon(3.0, DELTA))
     assert math.isinf(found["epsilon"])
 
@@ -112,15 +99,8 @@ def test_two_scaled_copies_of_one_draw_guarantee_nothing_and_two_equal_ones_what
     )
 
 
-def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
-    A = np.random.default_rng(3).normal(size=(6, 12))
-    K_Z, H = A @ A.T, np.vstack([np.eye(2)] * 3)
-    corners = [np.array(signs) * SPANS for signs in product((-1, 1), repeat=2)]
-    naive = max(math.sqrt(d @ H.T @ np.linalg.pinv(K_Z) @ H @ d) for d in corners)
-    assert of(DenseNoise(K_Z, 2), [1, 2, 3])["gaussian_dp"] == pytest.approx(naive, rel=1e-9)
-    assert combined_noise(np.linalg.cholesky(K_Z), 2) == pytest.approx(
-        np.linalg.inv(H.T @ np.linalg.inv(K_Z) @ H), rel=1e-9
-    )
+def test_noise_that_mixes_shapes_has_no_guarantee():
+    assert set(of(DenseNoise(np.eye(6), 2), [1, 2, 3]).values()) == {math.inf}
 
 
 @pytest.mark.parametrize("N", [1, 3, 12])
@@ -148,7 +128,6 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
     assert of(fresh, [1, 2])["epsilon"] == pytest.approx(3.0)
     assert of(process, [1, 2]) == of(process, [1])
     assert of(process, [1, 2])["epsilon"] == pytest.approx(2.0)
-    assert of(fresh, [1])["concentrated_dp"] <= 0.5 * (1.0 + 1.0)
     q = 0.5
     geometric = product_law("geometric", [2 * q / (1 - q) ** 2], [1.0])
     assert of(geometric, [1], np.array([3.0]))["epsilon"] == pytest.approx(
@@ -157,27 +136,10 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
 
 
 def test_uniform_noise_tells_some_records_apart_for_certain():
-    law, reach = product_law("uniform", [1.0, 1.0], [1.0, 4.0]), 2 * math.sqrt(3.0)
-    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])
-    assert found["epsilon_at_delta"].value == 0.0
-    assert math.isinf(found["epsilon"].value)
-    share = 1 - (1 - 1 / reach) * (1 - 0.5 / reach)
-    for copies, told in (([1], share), ([1, 2], 1 - (1 - share) ** 2)):
-        note = Guarantees(law, np.ones(2), DELTA).of(copies)["epsilon_at_delta"].note
-        assert f"at most {told:.3g}" in note
-
-
-def test_skellam_delta_is_the_sum_over_its_probabilities():
-    k = np.arange(-300, 301)
-    naive = np.maximum(0, skellam.pmf(k, 10, 10) - math.exp(0.4) * skellam.pmf(k - 2, 10, 10)).sum()
-    assert skellam_delta(2, 20.0, 0.4) == pytest.approx(naive, rel=1e-9)
-    assert skellam_delta(2, 20.0, skellam_epsilon(2, 20.0, DELTA)) == pytest.approx(DELTA, rel=1e-6)
-
-
-def on_lattice(distribution, v):
-    k = np.arange(-3000.0, 3001.0)
-    noise = NoiseDensity(distribution, math.sqrt(v))
-    return noise, k, noise.log_pdf(k)
+    law = product_law("uniform", [1.0, 1.0], [1.0, 4.0])
+    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])["epsilon_at_delta"]
+    assert math.isinf(found.value)
+    assert "for certain" in found.note
 
 
 def trade_off(noise, change, t):
@@ -198,28 +160,3 @@ def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distributi
     )
     found = trade_off(noise, d, t)
     assert shift_mu(noise, float(d)) == pytest.approx(found[np.isfinite(found)].max(), rel=1e-9)
-
-
-@pytest.mark.parametrize("distribution", ["geometric", "skellam"])
-@pytest.mark.parametrize(("d", "v"), [(1, 0.1), (20, 20.0), (1, 9000.0)])
-def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders(
-    distribution, d, v
-):
-    noise, k, p = on_lattice(distribution, v)
-    q, rate = noise.log_pdf(k - d), geometric_rate(v)
-    rho = skellam_rho(d, v) if distribution == "skellam" else geometric_rho(d * rate, rate)
-    # order 1: Kullback and Leibler's divergence
-    assert rho == pytest.approx((np.exp(p) * (p - q)).sum(), rel=1e-7)
-    orders = np.array([1.01, 1.1, 1.3, 2, 3, 8, 64])
-    divergences = np.array(
-        [np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) for order in orders]
-    )
-    shares = divergences / orders
-    assert (np.diff(shares, prepend=rho) <= 1e-9 * rho).all()  # falls with the order
-    if distribution == "skellam":
-        assert rho <= shift_mu(noise, float(d)) ** 2 / 2  # dong2022, Corollary B.6
-        whole = orders[3:]
-        bound = whole * d * d / (2 * v) + np.minimum(
-            ((2 * whole - 1) * d * d + 6 * d) / (4 * v * v), 1.5 * d / v
-        )
-        assert (divergences[3:] <= bound * (1 + 1e-12)).all()  # agarwal2021, Theorem 3.5

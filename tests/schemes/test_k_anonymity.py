@@ -127,8 +127,9 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
         rng.integers(0, 6, (n, q)).astype(float),
         np.unique(rng.integers(0, 4, n), return_inverse=True)[1],
     )
-    rules, P = Rules(k, distinct=distinct, t=t), np.bincount(codes) / n
-    parts = mondrian(Q, codes, rules)
+    P = np.bincount(codes) / n
+    rules = Rules(k, np.arange(P.size), {"distinct": distinct}, {"t": t})
+    parts = mondrian(Q, codes, rules).classes
     assert sorted(np.concatenate(parts)) == list(range(n))
     if rules.hold(codes, P):
         assert all(rules.hold(codes[rows], P) for rows in parts)

@@ -67,6 +67,13 @@ class Counters:
         hits = wanted_hits(scenario, count)
         return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
 
+    def count(
+        self, place: int, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
+    ) -> None:
+        """Count one block's records for the coalition at a place."""
+        self.inferences[place].add(fitted.inferred(copies), x)
+        self.hits[place].add(fitted, copies, estimate, x)
+
     def records(self, cells: Cells) -> list[Measurement]:
         """Records of the wanted coalitions."""
         found, context = list[Measurement](), cells.context
@@ -162,7 +169,8 @@ def _over_rows(
         if not opened.replicated:
             blocks, counts = thinned(blocks, counts, apart)
             tally.stride = max(1, tally.stride // apart)
-    sums, expected = tally_rows(*fits, blocks, counts, tally, counters.hits, counters.inferences)
+    count = counters.count if counters.hits else None
+    sums, expected = tally_rows(*fits, blocks, counts, tally, count)
     return fits, sums, [count for groups in counts for count in groups if count], expected
 
 

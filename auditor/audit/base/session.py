@@ -196,7 +196,7 @@ class Session(ABC):
         return cls(request).run(evidence, request)
 
     @abstractmethod
-    def release_records(self) -> list[Measurement]:
+    def release_records(self) -> Iterable[Measurement]:
         """Figures of the release itself."""
 
     @abstractmethod
@@ -253,7 +253,7 @@ class Session(ABC):
             Numbers of the attempts that ``made_elsewhere`` yields.
         """
         cells, tell, brief = cells_of(self.scenario), request.tell, request.brief
-        first = Measurements.of([] if brief else self.release_records())
+        first = Measurements.of([] if brief else list(self.release_records()))
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
         made = {}

@@ -7,7 +7,6 @@
 | ``accuracy`` | share of records whose likeliest value is true | ``mean max P`` |
 | ``reconstruction_probability`` | mean probability of the true value | ``mean Σ P²`` |
 | ``posterior_max`` | mean of the largest probability | |
-| ``learning_gain`` | accuracy less that of the commonest value | ``mean max P − max prior`` |
 | ``delta_growth`` | largest growth of a probability | |
 | ``linkage`` | mean probability of naming the record's own row | |
 | ``records_within`` | share of records with ``‖x̂ − x‖ ≤ ε·‖x‖``, averaged over guesses (liu2008, section 4.1) | |
@@ -60,7 +59,6 @@ class Inferences:
     rows: int = 0
     attribute: int = -1
     growth: float = 0.0
-    prior_max: float = 0.0
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, found: Inferred | None, x: Array) -> None:
@@ -71,17 +69,16 @@ class Inferences:
         P, claims, at = found.posterior, found.claims, np.arange(len(x))
         true = true_groups(found, x[:, found.attribute])
         likeliest = P.argmax(axis=1)
-        right, claimed, possible = likeliest == true, claims >= 0, true >= 0
+        claimed, possible = claims >= 0, true >= 0
         counted: dict[str, NDArray[Any]] = {
             "claimed": claimed,
             "disclosed": claimed & (claims == true),
             "claim": P[at[claimed], claims[claimed]],
             "chance": found.prior[claims[claimed]],
             "doubt": 1.0 - np.where(possible, found.prior[true], 0.0),
-            "accuracy": right,
+            "accuracy": likeliest == true,
             "reconstruction_probability": P[at[possible], true[possible]],
             "square": np.einsum("bv,bv->b", P, P),
-            "learning_gain": right.astype(np.intp) - (true == found.prior.argmax()),
             "posterior_max": P[at, likeliest],
             "linkage": found.linked,
         }
@@ -94,10 +91,7 @@ class Inferences:
         for name, each in counted.items():
             self.sums[name] += float(each.sum())
         self.attribute, self.rows = found.attribute, self.rows + len(x)
-        self.growth, self.prior_max = (
-            max(self.growth, float((P.max(axis=0) - found.prior).max())),
-            float(found.prior.max()),
-        )
+        self.growth = max(self.growth, float((P.max(axis=0) - found.prior).max()))
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:
@@ -173,7 +167,6 @@ def inference_records(
         "disclosed_beyond_chance": (mean.pop("claim") - chance) / doubt if doubt else 0.0,
         "accuracy": mean["posterior_max"],
         "reconstruction_probability": mean.pop("square"),
-        "learning_gain": mean["posterior_max"] - counted.prior_max,
     }
     records = []
     for metric, value in mean.items():
@@ -279,25 +272,28 @@ class WholeRecords:
         self.claimed += len(z)
         self.disclosed += int(((low - slack <= z) & (z <= high + slack)).all(axis=1).sum())
 
-    @property
-    def share(self) -> tuple[float, float]:
-        """Share of the records hit, and its standard error."""
-        shares = self.hits / self.rows
-        share, G = float(shares.mean()), shares.size
+    def figures(self) -> Iterator[tuple[str, float, float, float | None, float]]:
+        """Yield metrics with their values, standard errors, theory and degrees of freedom."""
+        if self.regions:
+            for metric, count in (
+                ("rare_claimed", self.claimed),
+                ("rare_disclosed", self.disclosed),
+            ):
+                share = count / self.located
+                yield metric, share, math.sqrt(share * (1.0 - share) / self.located), None, math.inf
+        if self.tolerance is None:
+            return
+        shares, G, (chance, best) = self.hits / self.rows, self.hits.size, self.best
+        share = float(shares.mean())
         error = (
             float(shares.std(ddof=1)) / math.sqrt(G)
             if G > 1
             else math.sqrt(share * (1.0 - share) / self.rows)
         )
-        return share, error
-
-    @property
-    def exposed(self) -> tuple[float, float, float] | None:
-        """The most exposed record's share of hits, its standard error, and its probability."""
-        chance, share = self.best
-        if math.isnan(self.chance) or chance < 0:
-            return None
-        return share, math.sqrt(chance * (1.0 - chance) / self.hits.size), chance
+        known, degrees = not math.isnan(self.chance), G - 1 if G > 1 else math.inf
+        yield "records_within", share, error, self.chance / self.rows if known else None, degrees
+        if known and chance >= 0:
+            yield "most_exposed", best, math.sqrt(chance * (1.0 - chance) / G), chance, degrees
 
 
 def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
@@ -313,33 +309,11 @@ def whole_record_records(
     context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
     """Records of one coalition."""
-    found = []
-
-    def add(
-        metric: str, share: float, error: float, theory: float | None = None, guesses: int = 1
-    ) -> None:
-        found.append(
-            context.estimate(
-                metric,
-                coalition,
-                share,
-                error,
-                theory,
-                bounds=(0.0, 1.0),
-                degrees=guesses - 1 if guesses > 1 else math.inf,
-            )
-        )
-
-    if tally.regions:
-        for metric, count in (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed)):
-            share = count / tally.located
-            add(metric, share, math.sqrt(share * (1.0 - share) / tally.located))
-    if tally.tolerance is not None:
-        theory = None if math.isnan(tally.chance) else tally.chance / tally.rows
-        add("records_within", *tally.share, theory, tally.hits.size)
-        if tally.exposed is not None:
-            add("most_exposed", *tally.exposed, tally.hits.size)
-    return found
+    one, bounds = coalition, (0.0, 1.0)
+    return [
+        context.estimate(metric, one, share, error, theory, bounds=bounds, degrees=degrees)
+        for metric, share, error, theory, degrees in tally.figures()
+    ]
 
 
 MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
@@ -415,15 +389,27 @@ def name_rows(
     targets = chosen_targets(
         rows, MOST_ASSIGNED if assigns else MOST_PAIRS, 1 if assigns else FEWEST_TARGETS
     )
-    rows_of = [_some(x, copies, targets - first) for first, x, copies in _numbered(blocks)]
-    x, *held = (np.concatenate(part) for part in zip(*rows_of, strict=True))
+    parts = []
+    for first, *tables in _numbered(blocks):
+        here = targets[(targets >= first) & (targets < first + len(tables[0]))] - first
+        parts.append([table[here] for table in tables])
+    x, *held = (np.concatenate(part) for part in zip(*parts, strict=True))
     wanted, noise = x[:, known], fitted[0].known_noise
     if noise is not None:
         wanted = wanted + noise * stream(seed, "known-noise").standard_normal(wanted.shape)
     if assigns:
-        # each needs the whole matrix
         for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
-            _assign(naming, one, coalition, blocks, (wanted, targets), seed)
+            whole = np.concatenate(
+                [
+                    next(_likeness([one], [coalition], wanted, copies))
+                    for _, _, *copies in _numbered(blocks)
+                ],
+                axis=1,
+            )
+            # the solver prefers the first of tied rows
+            order = stream(seed, "assignment").permutation(whole.shape[1])
+            _, given = scipy.optimize.linear_sum_assignment(whole[:, order], maximize=True)
+            naming.right, naming.rows = (order[given] == targets).astype(np.float64), len(order)
         return
     # each target's own row: the diagonal of a small square
     for some in (slice(start, start + 64) for start in range(0, len(targets), 64)):
@@ -433,7 +419,7 @@ def name_rows(
     for naming in namings:
         naming.above, naming.equal = np.zeros(len(targets)), np.zeros(len(targets))
     size = max(1, CHUNK_VALUES // len(targets))
-    for first, x, copies in _numbered(blocks):
+    for first, x, *copies in _numbered(blocks):
         for start in range(0, len(x), size):
             rows_here = [copy[start : start + size] for copy in copies]
             others = targets[:, None] != first + start + np.arange(len(rows_here[0]))
@@ -441,32 +427,6 @@ def name_rows(
                 namings, _likeness(fitted, coalitions, wanted, rows_here), strict=True
             ):
                 naming.compare(likeness, others)
-
-
-def _some(x: Array, copies: Sequence[Array], places: Indices) -> list[Array]:
-    here = places[(places >= 0) & (places < len(x))]
-    return [part[here] for part in (x, *copies)]
-
-
-def _assign(
-    naming: Naming,
-    one: Reconstruction,
-    coalition: Coalition,
-    blocks: Blocks,
-    sought: tuple[Array, Indices],
-    seed: int,
-) -> None:
-    """Assign rows to targets; ``sought`` are the targets' values and rows."""
-    wanted, targets = sought
-    likeness = np.concatenate(
-        [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)],
-        axis=1,
-    )
-    # the solver prefers the first of tied rows
-    order = stream(seed, "assignment").permutation(likeness.shape[1])
-    likeness = likeness[:, order]
-    _, given = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
-    naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
 
 
 def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> Indices:
@@ -481,10 +441,11 @@ def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARG
     return np.arange(wanted) * rows // wanted
 
 
-def _numbered(blocks: Blocks) -> Iterator[tuple[int, Array, list[Array]]]:
+def _numbered(blocks: Blocks) -> Iterator[Any]:
+    """Yield each block's first row, originals and copies."""
     first = 0
     for _, x, copies in blocks():
-        yield first, x, copies
+        yield first, x, *copies
         first += len(x)
 
 

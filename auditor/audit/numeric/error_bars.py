@@ -165,6 +165,11 @@ def with_total(each: Array) -> Array:
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
 
 
+def of_copy(errors: Array, place: Indices) -> Array:
+    """Errors of single copies, shape (..., B, N + 1), by their places, (B, 1) or (B, N + 1)."""
+    return np.take_along_axis(errors, np.broadcast_to(place, errors.shape), axis=-2)
+
+
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
     """Place of each coalition's copy with least noise by law, shape (B, 1).
 
@@ -216,8 +221,7 @@ def from_groups(
 
     def against(single: Indices) -> Paired:
         def gains(errors: Array) -> Array:
-            alone = np.take_along_axis(errors, np.broadcast_to(single, errors.shape), axis=-2)
-            return collusion_gain(errors, alone, scale)
+            return collusion_gain(errors, of_copy(errors, single), scale)
 
         return Paired(gains(distortion), deviation(gains(left_out(sums))), degrees)
 
@@ -267,9 +271,6 @@ def from_redraws(
         spread = (again - again.mean(axis=0)) * np.sqrt(share)
         again = np.maximum(distortion + spread, 0.0)
 
-    def alone(errors: Array, single: Indices) -> Array:
-        return np.take_along_axis(errors, single, axis=-2)
-
     def steady(denominators: Array, gains: Array) -> Array:
         """Spread of gains; NaN if a denominator may be near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
@@ -277,14 +278,14 @@ def from_redraws(
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
     # every draw chooses the best copy again
-    bests = np.array([alone(errors, members.best(errors)) for errors in again])
+    bests = np.array([of_copy(errors, members.best(errors)) for errors in again])
     others = collusion_gain(again, bests, scale)
-    gain = collusion_gain(distortion, alone(distortion, members.best(distortion)), scale)
+    gain = collusion_gain(distortion, of_copy(distortion, members.best(distortion)), scale)
     gain_error, paired = steady(bests, others), None
     if compared is not None:
         paired = Paired(
-            collusion_gain(distortion, alone(distortion, compared), scale),
-            steady(law := alone(again, compared[None]), collusion_gain(again, law, scale)),
+            collusion_gain(distortion, of_copy(distortion, compared), scale),
+            steady(law := of_copy(again, compared), collusion_gain(again, law, scale)),
             np.full_like(distortion, R - 1),
         )
     below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))

@@ -37,6 +37,7 @@ from auditor.audit.numeric.error_bars import (
     collusion_gain,
     from_groups,
     from_redraws,
+    of_copy,
     rounded_off,
     with_total,
 )
@@ -312,9 +313,43 @@ def audit_linear(
         least = np.zeros_like(doubt)
     by_law = None
     if law is not None and maps.fixed:
-        cancelling = sums is not None
-        by_law = _under_law(
-            coalitions, maps, total, K_X, law, compared, error, doubt, least, cancelling
+        N, members = len(K_X), Members.of(coalitions)
+        # the judged rows may be part of the table
+        centred, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
+        distortion = rounded_off(error, scale, least)
+        theory = closed_form(centred, judged, law, total.count, sums is not None)
+        expected = rounded_off(with_total(theory.expected), scale, least)
+        variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
+        variance += rounded_off(doubt, scale) ** 2
+
+        def against(best: Indices) -> Paired:
+            alone = of_copy(distortion, best)
+            covariance = np.empty_like(alone)
+            for one in np.unique(best, axis=1).T:
+                columns = np.broadcast_to((best == one[:, None]).all(axis=0), alone.shape[1])
+                for here in centred.pieces():
+                    pairs = centred.at(here), centred.at(one[here])
+                    found = crossed(*pairs, judged, law, total.count).variance()
+                    covariance[here, columns] = found[:, columns]
+            # delta method: Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b², r = a/b
+            known = alone > EXACT * scale
+            ratio = np.divide(distortion, alone, out=np.zeros_like(alone), where=known)
+            apart = variance + ratio**2 * of_copy(variance, best)
+            left = apart - 2.0 * ratio * covariance
+            left = np.where(left > 1e-13 * apart, left, 0.0)  # else equal errors, up to rounding
+            deviation = np.divide(np.sqrt(left), alone, out=np.zeros_like(alone), where=known)
+            gain = collusion_gain(distortion, alone, scale)
+            return Paired(gain, deviation, np.full_like(alone, np.inf))
+
+        gain, places = against(members.best(distortion)), members.best(expected)
+        gain_theory = collusion_gain(
+            expected, of_copy(expected, places), scale, doubt + of_copy(doubt, places)
+        )
+        by_law = Errors(
+            Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
+            Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
+            "closed-form",
+            None if compared is None else against(compared),
         )
         if law.tells_spread:
             return by_law
@@ -326,74 +361,3 @@ def audit_linear(
         sums = squared_errors_by_group(maps, groups)
     counts = [group.count for group in groups]
     return from_groups(coalitions, sums, counts, np.diag(K_X), compared, why).under(by_law)
-
-
-def _under_law(
-    coalitions: Sequence[Coalition],
-    maps: Maps,
-    total: Moments,
-    K_X: Array,
-    law: NoiseLaw,
-    compared: Indices | None,
-    error: Array,
-    doubt: Array,
-    least: Array,
-    cancelling: bool,
-) -> Errors:
-    N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
-    distortion, members = rounded_off(error, scale, least), Members.of(coalitions)
-    # the judged rows may be part of the table
-    maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count, cancelling)
-    expected = rounded_off(with_total(theory.expected), scale, least)
-    variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
-    variance += rounded_off(doubt, scale) ** 2
-
-    def against(best: Indices) -> Paired:
-        alone, alone_variance = (
-            np.take_along_axis(each, best, axis=0) for each in (distortion, variance)
-        )
-        covariance = _covariance_with_best(maps, best, judged, law, total.count)
-        error = _ratio_error(distortion, alone, variance, alone_variance, covariance)
-        error = np.where(alone > EXACT * scale, error, 0.0)
-        return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
-
-    gain = against(members.best(distortion))
-    places = members.best(expected)
-    gain_theory = collusion_gain(
-        expected,
-        np.take_along_axis(expected, places, axis=0),
-        scale,
-        doubt + np.take_along_axis(doubt, places, axis=0),
-    )
-    return Errors(
-        Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
-        Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
-        "closed-form",
-        None if compared is None else against(compared),
-    )
-
-
-def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
-    """Covariance of each mean squared error with its best copy's, (B, N + 1)."""
-    covariance = np.empty((len(best), len(K_X) + 1))
-    for one in np.unique(best, axis=1).T:
-        columns = np.broadcast_to((best == one[:, None]).all(axis=0), covariance.shape[1])
-        for here in maps.pieces():
-            found = crossed(maps.at(here), maps.at(one[here]), K_X, law, rows).variance()
-            covariance[here, columns] = found[:, columns]
-    return covariance
-
-
-def _ratio_error(
-    error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array
-) -> Array:
-    """Standard error of ``error/alone`` by the delta method; 0 if alone is 0.
-
-    ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
-    """
-    ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
-    apart = variance + ratio**2 * alone_variance
-    left = apart - 2.0 * ratio * covariance
-    numerator = np.where(left > 1e-13 * apart, left, 0.0)  # else equal errors, up to rounding
-    return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)

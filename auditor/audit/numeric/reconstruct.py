@@ -8,17 +8,31 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
+from auditor.adversary.attack import (
+    Attack,
+    Inferred,
+    LinearAttack,
+    Reconstruction,
+    Regions,
+    RowAttack,
+    check_affine,
+    checked,
+)
+from auditor.adversary.knowledge import Knowledge
 from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
-from auditor.audit.numeric.linear_errors import Maps, crossed
-from auditor.base import PluginError
+from auditor.audit.numeric.linear_errors import Maps, crossed, held_out_theory
+from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.base import NotApplicable, PluginError
 from auditor.base.types import Array, Block, Blocks, Coalition, Indices
-from auditor.numerics.blocks import readable
+from auditor.data.table import Table
+from auditor.numerics.blocks import Moments, readable, row_blocks
 from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Scheme, TableMoments
 
 
 class Around(NamedTuple):
@@ -151,20 +165,9 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-class CountsRecords(Protocol):
-    """Counter of whole records (`auditor.audit.measures.record_disclosure`)."""
-
-    def add(
-        self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
-    ) -> None:
-        """Count one block's records, shapes (b, N), with their estimates."""
-
-
-class CountsInferences(Protocol):
-    """Counter of disclosed values (`measures.record_disclosure`)."""
-
-    def add(self, found: Inferred | None, x: Array) -> None:
-        """Count one block's records."""
+Count = Callable[[int, Reconstruction, Sequence[Array], Array, Array], None]
+"""Counts one block's records, given the place of the coalition, the attack, its copies, its
+estimates and the true values, (b, N)."""
 
 
 def _linear_errors(
@@ -242,8 +245,7 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-    records: Sequence[CountsRecords] = (),
-    inferences: Sequence[CountsInferences] = (),
+    count: Count | None = None,
     first: int = 0,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
@@ -252,7 +254,6 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
-    records, inferences : sequences of B counters, optional
     first : int
         Place of the first row.
 
@@ -273,9 +274,7 @@ def tally_rows(
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
     alike, size, done = [every.index(one) for one in every], CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
-        estimates, theory = _tally_block(
-            reconstructions, coalitions, alike, around, tally, records, inferences
-        )
+        estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
         expected += theory
         x = around.block[1]
         for start in range(0, len(x), max(FEWEST_ROWS, size)):
@@ -294,58 +293,46 @@ def _tally_block(
     alike: Sequence[int],
     around: Around,
     tally: Tally,
-    records: Sequence[CountsRecords],
-    inferences: Sequence[CountsInferences],
+    count: Count | None,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
-    copies, before, shape = readable(around.copies), around.before, x.shape
-    asked = []
+    copies, shape, confidence, asked = readable(around.copies), x.shape, tally.confidence, []
     for fitted, coalition in zip(reconstructions, coalitions, strict=True):
         held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
-        asked.append(shown(fitted, held, before, len(x), around.first))
+        tables = [*held, wide]
+        inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
+        asked.append((inner, mine, true))
 
-    def of_each(ask: Callable[[Reconstruction, list[Array]], T]) -> list[T]:
+    def of_each(ask: Callable[[Reconstruction, list[Array], Array], T]) -> list[T]:
         found = {place: ask(*asked[place]) for place in set(alike)}
         return [found[place] for place in alike]
 
-    estimates = of_each(lambda fitted, mine: checked(fitted.rows(mine), shape))
-    theory = {place: _theory(reconstructions[place], around, x) for place in set(alike)}
-    for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
-        inferred.add(fitted.inferred(mine), x)
-    for counted, (fitted, mine), estimate in zip(records, asked, estimates, strict=False):
-        counted.add(fitted, mine, estimate, x)
-    confidence = tally.confidence
+    def theory(fitted: Reconstruction, mine: list[Array], true: Array) -> float:
+        found = fitted.expected(true)
+        return np.nan if found is None else float(checked(found, shape[:1]).sum())
+
+    def interval(fitted: Reconstruction, mine: list[Array], true: Array) -> list[Array]:
+        found = fitted.intervals(mine, confidence or 0.0)
+        ends = 2 * [np.full(shape, np.nan)]
+        return ends if found is None else [checked(end, shape) for end in found]
+
+    def candidates(fitted: Reconstruction, mine: list[Array], true: Array) -> Array:
+        found = fitted.candidates(mine)
+        if found is None:
+            return np.full(shape, np.nan)
+        unknown = np.isnan(found)
+        return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
+
+    estimates = of_each(lambda fitted, mine, true: checked(fitted.rows(mine), shape))
+    if count is not None:
+        for place, (fitted, mine, _) in enumerate(asked):
+            count(place, fitted, mine, estimates[place], x)
     if confidence is not None:
-        ends = of_each(lambda fitted, mine: _intervals(fitted, mine, confidence, shape))
-        low, high = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
+        low, high = (np.stack(each, axis=1) for each in zip(*of_each(interval), strict=True))
         tally.localise(low, high, x)
     if tally.candidates:
-        left = of_each(lambda fitted, mine: _candidates(fitted, mine, shape))
-        tally.leave(np.stack(left, axis=1))
-    return estimates, [theory[place] for place in alike]
-
-
-def _theory(fitted: Reconstruction, around: Around, x: Array) -> float:
-    inner, (true,) = shown(fitted, readable([around.x]), around.before, len(x), around.first)
-    theory = inner.expected(true)
-    return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
-
-
-def _intervals(
-    fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]
-) -> tuple[Array, Array]:
-    found = fitted.intervals(copies, confidence)
-    if found is None:
-        return np.full(shape, np.nan), np.full(shape, np.nan)
-    return checked(found[0], shape), checked(found[1], shape)
-
-
-def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, ...]) -> Array:
-    found = fitted.candidates(copies)
-    if found is None:
-        return np.full(shape, np.nan)
-    unknown = np.isnan(found)
-    return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
+        tally.leave(np.stack(of_each(candidates), axis=1))
+    return estimates, of_each(theory)
 
 
 class CopyBlocks:
@@ -358,3 +345,73 @@ class CopyBlocks:
         """Yield lists of k arrays of shape (b, N), in order of rows."""
         for _, _, copies in self._blocks():
             yield readable([copies[copy - 1] for copy in self._coalition])
+
+
+# -- Estimate of the original by one attack, with its closed-form error ----------------------------
+
+
+class Held(NamedTuple):
+    """Copies of one coalition, and the table that its adversary wants.
+
+    ``copies`` are their numbers, ``arrays`` their values.
+    """
+
+    scheme: Scheme
+    table: Table
+    moments: TableMoments
+    copies: Coalition
+    levels: tuple[float, ...]
+    arrays: list[Array]
+    law: NoiseLaw | None
+
+
+def rebuilt(
+    plugin: Attack, held: Held, knows: Knowledge, seed: int
+) -> tuple[Array, float | None, Reconstruction | None, Indices]:
+    """Return estimates (n, N), theory's distortion, the fit, known rows.
+
+    Raises
+    ------
+    NotApplicable
+        The attack does not apply; the message is the reason.
+    PluginError
+        The attack returned no estimate.
+    """
+    scheme, table, moments, copies, levels, arrays, law = held
+    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
+    rows, everybody = RowSelection(table, [knows], seed, 1), tuple(range(1, len(copies) + 1))
+    released = ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies)
+    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
+    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
+        # moments of transformed copies about the original's mean would be lost in rounding
+        plugin = plugin.over_rows()
+    others = np.delete(table.values, given, axis=0)
+    if isinstance(plugin, LinearAttack):
+        affine, theory = plugin.affine(view), None
+        check_affine(affine, view)
+        values = affine.apply(arrays, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        if law is not None and (affine.fixed or (affine.apart and given.size)):
+            maps = Maps.pad([affine], [everybody], len(copies))
+            judged = Moments.of(others - view.centre)
+            theory = float(held_out_theory(maps, judged, law)[0, -1])
+        return values, theory, None, given
+    if not isinstance(plugin, RowAttack):
+        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
+    seen = rows.seen(knows, blocks)
+    fitted = plugin.fit(view, CopyBlocks(seen, everybody))
+    expected = fitted.expected(others)
+    squares = np.array([np.nan if expected is None else float(expected.sum())])
+    squares = with_row_theory(squares, [fitted], seen, rows.judged(knows, blocks)[0])
+    theory = float(squares[0]) / others.size
+    return rows_of(fitted, blocks()), None if np.isnan(theory) else theory, fitted, given
+
+
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return a function that yields block number, a table's rows and its copies' rows."""
+    bounds = row_blocks(table.rows, table.width)
+    return lambda: (
+        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
+        for k, (a, b) in enumerate(bounds)
+    )

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -134,11 +134,6 @@ def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
     return counts
 
 
-def entropies(P: Array) -> Array:
-    """``−Σ P ln P`` of each row, shape (rows,)."""
-    return -(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1)
-
-
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
     """``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
 
@@ -153,10 +148,36 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
     return r[:, ell - 1 :].sum(axis=1) / r[:, 0]
 
 
-def spans(counts: Array, values: Array) -> Array:
-    """Range of each class's ascending values, shape (classes,)."""
-    held = counts > 0
-    return values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
+LEAST, MOST = ("distinct", "entropy", "range"), ("alpha", "t", "confidence")
+"""Figures of a class that rules bound from below, and from above."""
+
+
+def class_figures(
+    counts: Array, P: Array, values: Array, ground: Ground, confidential: Indices
+) -> dict[str, Array]:
+    """Figures of each class, shapes (classes,).
+
+    Parameters
+    ----------
+    counts : (classes, V)
+        Records by sensitive value.
+    P, values : (V,)
+        Shares of the table's sensitive values, and these, ascending.
+    confidential
+        Places of the confidential ones.
+    """
+    sizes, held = counts.sum(axis=1), counts > 0
+    P_E = counts / sizes[:, None]
+    span = values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
+    return {
+        "k": sizes,
+        "distinct": held.sum(axis=1),
+        "entropy": np.exp(-(P_E * np.log(np.where(held, P_E, 1.0))).sum(axis=1)),
+        "alpha": P_E.max(axis=1),
+        "t": earth_mover(P_E, P, range(P.size), ground),
+        "confidence": P_E[:, confidential].max(axis=1, initial=0.0),
+        "range": span / (np.ptp(values) or 1.0),
+    }
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
@@ -167,18 +188,9 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
     if distance == "ordered":
         steps = max(1, len(values) - 1)
         return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / steps
-    return _hierarchical(gap, values, distance)
-
-
-def _hierarchical(
-    gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]
-) -> Array:
-    """``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
-
-    Source: li2007.
-    """
+    # inner nodes: height/H times the lesser of surplus and deficit among children (li2007)
     total = np.zeros(len(gap))
-    for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
+    for weight, under, children in _floors(tuple((value, *distance[value]) for value in values)):
         extra = gap @ under
         total += weight * np.minimum(
             np.clip(extra, 0, None) @ children, np.clip(-extra, 0, None) @ children
@@ -226,23 +238,19 @@ def promises(
     P = np.bincount(places.ravel()) / len(whole)
     found, number = np.unique(members, axis=0, return_inverse=True)
     counts = counted(number.ravel(), np.searchsorted(values, sensitive), (len(found), len(values)))
-    sizes = counts.sum(axis=1)
-    P_E = counts / sizes[:, None]
+    places = np.flatnonzero(np.isin(values, confidential))
+    figures = class_figures(counts, P, values, ground, places)
+    sizes = figures["k"]
     kept = {
-        "anonymity_k": float(sizes.min()),
-        "anonymity_distinct": float((counts > 0).sum(axis=1).min()),
-        "anonymity_entropy": float(np.exp(entropies(P_E).min())),
-        "anonymity_alpha": float(P_E.max()),
-        "anonymity_t": float(earth_mover(P_E, P, range(len(values)), ground).max()),
+        f"anonymity_{name}": float(each.max() if name in MOST else each.min())
+        for name, each in figures.items()
+        if (confidential or name != "confidence") and (ground == "ordered" or name != "range")
+    }
+    return kept | {
         "anonymity_size": float(sizes @ sizes / sizes.sum()),
         "anonymity_recursive(2)": float(rarer_over_commonest(counts, 2).min()),
         "anonymity_recursive(3)": float(rarer_over_commonest(counts, 3).min()),
     }
-    if confidential:
-        kept["anonymity_confidence"] = float(P_E[:, np.isin(values, confidential)].max(initial=0.0))
-    if ground == "ordered":
-        kept["anonymity_range"] = float(spans(counts, values).min() / (np.ptp(values) or 1.0))
-    return kept
 
 
 def by_coalition(
@@ -279,64 +287,42 @@ nodes.
 """
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Conditions on every class.
 
     Attributes
     ----------
-    distinct
-        Fewest distinct sensitive values.
-    entropy
-        Least entropy ℓ.
-    alpha
-        Largest share of one sensitive value.
-    t
-        Largest earth mover's distance.
-    recursive : (float, int)
-        c and ℓ; ``ℓ = 1`` or infinite c: no rule.
-    confidence
-        Largest share of one confidential value.
-    confidential
-        Places among the table's.
-    spread
-        Least range of the sensitive values.
     values
-        Sensitive values, ascending, for ``spread``.
+        Sensitive values, ascending.
+    least, most
+        Bounds of ``class_figures``, by name.
+    recursive : (float, int)
+        c and ℓ.
+    confidential
+        Places among the values.
     ground
         By rank, or by ancestors in a hierarchy.
     """
 
     k: int
-    distinct: int = 1
-    entropy: float = 1.0
-    alpha: float = 1.0
-    t: float = 1.0
+    values: Array
+    least: Mapping[str, float] = MappingProxyType({})
+    most: Mapping[str, float] = MappingProxyType({})
     recursive: tuple[float, int] = (np.inf, 1)
-    confidence: float = 1.0
-    confidential: tuple[int, ...] = ()
-    spread: float = 0.0
-    values: tuple[float, ...] = field(default=(), repr=False)
-    ground: Ground = field(default="ordered", repr=False)
+    confidential: Indices = np.empty(0, dtype=np.intp)
+    ground: Ground = "ordered"
 
     def hold(self, codes: Indices, P: Array) -> bool:
         """Whether a class of sensitive ``codes`` satisfies the rules."""
         if codes.size < self.k:
             return False
         counts = np.bincount(codes, minlength=P.size)[None].astype(float)
-        P_E, (c, ell) = counts / codes.size, self.recursive
+        kept = class_figures(counts, P, self.values, self.ground, self.confidential)
+        c, ell = self.recursive
         return bool(
-            (P_E > 0).sum() >= self.distinct
-            and np.exp(entropies(P_E)[0]) >= self.entropy - 1e-12
-            and P_E.max() <= self.alpha + 1e-12
-            and earth_mover(P_E, P, range(P.size), self.ground)[0] <= self.t + 1e-12
-            and (np.isinf(c) or c * rarer_over_commonest(counts, ell)[0] > 1.0 + 1e-12)
-            and P_E[0, list(self.confidential)].max(initial=0.0) <= self.confidence + 1e-12
-            and (
-                self.spread == 0.0
-                or spans(counts, np.asarray(self.values))[0]
-                >= self.spread * np.ptp(self.values) * (1.0 - 1e-12)
-            )
+            all(kept[name][0] >= least - 1e-12 for name, least in self.least.items())
+            and all(kept[name][0] <= most + 1e-12 for name, most in self.most.items())
+            and c * rarer_over_commonest(counts, ell)[0] > 1.0 + 1e-12
         )
 
 
@@ -353,10 +339,8 @@ class Partition(NamedTuple):
         return _members(self.numbers)
 
 
-def mondrian(
-    Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None
-) -> list[Indices]:
-    """Rows of each class of a strict Mondrian partition.
+def mondrian(Q: Array, codes: Indices, rules: Rules, coarser: Partition | None = None) -> Partition:
+    """Strict Mondrian partition.
 
     Parameters
     ----------
@@ -365,11 +349,11 @@ def mondrian(
         Places of sensitive values.
     rules
         The table must satisfy them, *not checked*.
-    within : sequence of ndarrays
+    coarser
         Classes to cut, which satisfy the rules (*not checked*).
     """
     P = np.bincount(codes) / len(codes)
-    parts = [np.arange(len(Q))] if within is None else within
+    parts = [np.arange(len(Q))] if coarser is None else coarser.classes
     return _divided(
         Q, Q, np.ones(len(Q), dtype=int), rules.k, lambda rows: rules.hold(codes[rows], P), parts
     )
@@ -390,17 +374,13 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
     _, first, member, sizes = np.unique(
         finer.numbers, return_index=True, return_inverse=True, return_counts=True
     )
-    low, high = finer.low[first], finer.high[first]
-    parts = (
-        [np.arange(len(sizes))]
-        if coarser is None
-        else _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
-    )
-    made = bounds(
-        low, high, _divided(low, high, sizes, k, lambda classes: sizes[classes].sum() >= k, parts)
-    )
-    member = member.ravel()
-    return Partition(made.numbers[member], made.low[member], made.high[member])
+    parts = [np.arange(len(sizes))]
+    if coarser is not None:
+        parts = _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
+    ranges = finer.low[first], finer.high[first]
+    made = _divided(*ranges, sizes, k, lambda classes: sizes[classes].sum() >= k, parts)
+    at = member.ravel()
+    return Partition(made.numbers[at], made.low[at], made.high[at])
 
 
 def _divided(
@@ -410,32 +390,26 @@ def _divided(
     k: int,
     allowed: Callable[[Indices], bool],
     parts: Sequence[Indices],
-) -> list[Indices]:
-    """Parts after all cuts.
+) -> Partition:
+    """Partition after all cuts.
 
     Members have ranges, (m, q), and ``sizes``, (m,).
     """
     domain = np.ptp(np.vstack([low, high]), axis=0)
     domain = np.where(domain > 0, domain, 1.0)
-    done: list[Indices] = []
-    waiting = list(parts)
+    made = Partition(np.empty(len(low), dtype=int), np.empty_like(low), np.empty_like(high))
+    waiting, number = list(parts), 0
     while waiting:
         part = waiting.pop()
-        halves = None
-        if sizes[part].sum() >= 2 * k:
-            halves = next(
-                (
-                    h
-                    for h in _cuts(part, low[part], high[part], sizes[part], domain)
-                    if allowed(h[0]) and allowed(h[1])
-                ),
-                None,
-            )
-        if halves is None:
-            done.append(part)
+        cuts = _cuts(part, low[part], high[part], sizes[part], domain)
+        for halves in cuts if sizes[part].sum() >= 2 * k else ():
+            if allowed(halves[0]) and allowed(halves[1]):
+                waiting.extend(halves)
+                break
         else:
-            waiting.extend(halves)
-    return done
+            made.numbers[part], number = number, number + 1
+            made.low[part], made.high[part] = low[part].min(axis=0), high[part].max(axis=0)
+    return made
 
 
 def _cuts(
@@ -466,20 +440,6 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
     below = np.cumsum(sizes[order])[cuts]
     place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
     return low <= reach[cuts[place]]
-
-
-def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Classes as a partition, from members' ranges, shapes (m, q)."""
-    numbers = np.empty(len(low), dtype=int)
-    lowest = np.empty_like(low)
-    highest = np.empty_like(high)
-    for number, members in enumerate(classes):
-        numbers[members], lowest[members], highest[members] = (
-            number,
-            low[members].min(axis=0),
-            high[members].max(axis=0),
-        )
-    return Partition(numbers, lowest, highest)
 
 
 def _members(numbers: Indices) -> list[Indices]:
