@@ -3,7 +3,7 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``M_i`` | rotation: Haar-distributed orthogonal matrix of copy i | (N, N) | liu2008, (12.4) |
-| | projection: independent N(0, 1/n') entries | (n', N) | liu2008, section 4 |
+| | projection: independent N(0, σ²) entries, σ² = 1/n' by default | (n', N) | liu2008, section 4 |
 | ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
 | ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``, fresh or corner-wave | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) or (n',) | |
@@ -16,10 +16,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.base import AuditorError, scipy
@@ -207,14 +207,29 @@ class RandomProjection(TransformScheme):
         """Size and kind of the matrix, and number of copies."""
 
         dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
+        variance: Annotated[float, Field(gt=0)] | None = Field(
+            None,
+            description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
+        )
         matrix: Literal["gaussian", "dct"] = Field(
             "gaussian", description="normal entries, or a truncated cosine transform"
         )
         copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
 
+        @model_validator(mode="after")
+        def _no_entries(self) -> Any:
+            if self.matrix == "dct" and self.variance is not None:
+                raise ValueError(
+                    "gives a variance for the entries of a cosine transform, which has none to draw"
+                )
+            return self
+
     @property
     def public(self) -> dict[str, Any]:
-        return super().public | {"variance": 1.0 / self.parameters.dimensions}
+        own = self.parameters
+        return super().public | {
+            "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
+        }
 
     def output_width(self, width: int) -> int:
         return int(self.parameters.dimensions)
@@ -223,7 +238,9 @@ class RandomProjection(TransformScheme):
         N, size = table.mean.size, int(self.parameters.dimensions)
         if self.parameters.matrix == "dct":
             return Transform(truncated_dct(table, size, rng), np.zeros(size))
-        return Transform(rng.standard_normal((size, N)) * np.sqrt(1.0 / size), np.zeros(size))
+        return Transform(
+            rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size)
+        )
 
 
 def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:

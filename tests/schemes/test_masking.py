@@ -1,6 +1,7 @@
 """Masking schemes of official statistics."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -47,6 +48,10 @@ def test_top_coding_by_hand():
     np.testing.assert_array_equal(
         made("top-coding").mask(X, 0.2, rng()).ravel(), [*range(1, 10), 9, 9]
     )
+    kept = made("top-coding", code="mean").mask(X, 0.2, rng())
+    np.testing.assert_array_equal(kept.ravel(), [*range(1, 10), 10.5, 10.5])
+    both = made("top-coding", ends="both").mask(X, 0.2, rng())
+    np.testing.assert_array_equal(both.ravel(), [3, 3, *range(3, 10), 9, 9])
 
 
 @pytest.mark.parametrize("logs", [False, True])
@@ -135,11 +140,20 @@ def test_rank_swapping_by_hand():
     )
 
 
-def test_data_swapping_moves_the_share_that_was_asked_for():
+def test_data_swapping_moves_the_share_that_was_asked_for_and_within_a_column_nothing_of_it():
     X = people()
     Y = made("data-swapping").mask(X, 0.3, rng())
     assert ((Y != X).sum(axis=0) == 180).all()
-    np.testing.assert_array_equal(np.sort(Y, axis=0), np.sort(X, axis=0))
+    frame = pd.DataFrame({"group": np.arange(600) % 4, "income": X[:, 1]})
+    (copy,) = auditor.perturb(frame, "data-swapping", [1.0], seed=1, within="group").copies
+    np.testing.assert_array_equal(copy["group"], frame["group"])
+    for _, rows in frame.groupby("group").groups.items():
+        np.testing.assert_array_equal(np.sort(copy["income"][rows]), np.sort(frame["income"][rows]))
+        assert (copy["income"][rows] != frame["income"][rows]).all()
+    with pytest.raises(
+        AuditorError, match="within: there is no attribute 'grup'; did you mean 'group'"
+    ):
+        auditor.perturb(frame, "data-swapping", [1.0], seed=1, within="grup")
 
 
 def test_sampled_records_are_out_and_others_hold_the_sample_s_mean():

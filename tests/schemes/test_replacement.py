@@ -11,6 +11,7 @@ from auditor import registry
 from auditor.audit.categorical.error_bars import simulated
 from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.base import sent_through
 from auditor.schemes.replacement.law import (
     RECORDS_BY_LAW,
@@ -61,6 +62,16 @@ def test_epsilon_is_the_largest_log_ratio_over_all_outcomes():
     assert LAW.epsilon() == np.inf  # c never becomes a
     flat = MatrixLaw((0.0,), 3, False, transitions=(np.tile(P[0], (3, 1)),))
     assert flat.epsilon() == 0.0
+
+
+def test_an_invariant_matrix_keeps_shares():
+    q = np.array([0.6, 0.3, 0.1])
+    T = invariant(P, q)
+    np.testing.assert_allclose(q @ T, q)
+    np.testing.assert_allclose(T.sum(axis=1), 1.0)
+    assert (T >= 0).all()
+    # empty categories
+    np.testing.assert_allclose(invariant(P, np.array([1.0, 0.0, 0.0])).sum(axis=1), 1.0)
 
 
 def test_a_plain_inversion_and_the_pooled_gain_are_measured_as_theory_says():

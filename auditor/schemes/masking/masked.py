@@ -23,9 +23,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.base import AuditorError, counted
-from auditor.base.types import Array, Arrays, Indices, Levels
-from auditor.data.table import Table
+from auditor.base import AuditorError, counted, did_you_mean
+from auditor.base.types import Array, Arrays, Flags, Indices, Levels
+from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
@@ -83,9 +83,9 @@ class Rounding(MaskedScheme):
     | --- | --- |
     | level | base ``b``, in standard deviations of each column |
     | ``o`` | origin: 0, or uniform on [0, b) per copy and column |
-    | ``y`` | ``o + b·round((x − o)/b)`` |
+    | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
 
-    A copy discloses an interval of width b: error ``b²/12``.
+    A copy discloses an interval of width b: error ``b²/12``. Unbiased rounding averages out.
     """
 
     name = "rounding"
@@ -96,8 +96,11 @@ class Rounding(MaskedScheme):
     trial_levels = (0.5, 1.0, 0.7)
 
     class Parameters(PluginParameters):
-        """Origin of the multiples."""
+        """Rounding rule and origin."""
 
+        to: Literal["nearest", "unbiased"] = Field(
+            "nearest", description="the nearest multiple, or one of the two around with no bias"
+        )
         origin: Literal["zero", "random"] = Field(
             "zero",
             description="whether multiples count from 0 or from a secret place in every copy",
@@ -110,11 +113,13 @@ class Rounding(MaskedScheme):
             if self.parameters.origin == "random"
             else np.zeros(X.shape[1])
         )
-        return rounded(X, base, origin)
+        return rounded(X, base, origin, rng if self.parameters.to == "unbiased" else None)
 
 
-def rounded(X: Array, base: Array, origin: Array) -> Array:
-    """Values rounded to multiples of a base, shape (n, N); base 0 changes nothing.
+def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
+    """Values rounded to multiples of a base, shape (n, N).
+
+    Unbiased with a generator; base 0 changes nothing.
 
     Examples
     --------
@@ -122,7 +127,12 @@ def rounded(X: Array, base: Array, origin: Array) -> Array:
     [10.0, 20.0]
     """
     step = np.where(base > 0, base, 1.0)
-    return np.where(base > 0, origin + step * np.rint((X - origin) / step), X)
+    t = (X - origin) / step
+    multiple = np.rint(t) if rng is None else np.floor(t) + (rng.random(X.shape) < t - np.floor(t))
+    return np.where(base > 0, origin + step * multiple, X)
+
+
+CODED = "the share of records coded at an end"
 
 
 @register
@@ -131,8 +141,8 @@ class TopCoding(MaskedScheme):
 
     | symbol | meaning |
     | --- | --- |
-    | level | share ``α`` coded |
-    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` |
+    | level | share ``α`` coded at each end |
+    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` or ``E[X | X > c]`` |
 
     A share ``1 − α`` of values is unperturbed.
     """
@@ -142,12 +152,40 @@ class TopCoding(MaskedScheme):
     reference = "hundepool2012, chapter 3"
     assumes = "Only extreme values need protection."
     trial_levels = (0.1, 0.3, 0.2)
-    level_range = LevelRange(
-        "the share of records coded, above 0 and below 1", 0.0, 1.0, (0.0, 1.0)
-    )
+
+    class Parameters(PluginParameters):
+        """Ends to code, and the code."""
+
+        ends: Literal["top", "bottom", "both"] = Field(
+            "top", description="which end of every column is coded"
+        )
+        code: Literal["quantile", "mean"] = Field(
+            "quantile", description="the quantile, or the mean of what is coded: totals stay"
+        )
+
+    @property
+    def level_range(self) -> LevelRange:  # type: ignore[override]
+        if self.parameters.ends == "both":
+            return LevelRange(f"{CODED} at each of both, above 0 and at most 0.5", 0.0, 0.5, (0.0,))
+        return LevelRange(f"{CODED}, above 0 and below 1", 0.0, 1.0, (0.0, 1.0))
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        return np.minimum(X, np.quantile(X, 1.0 - level, axis=0))
+        Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
+        if ends != "bottom":
+            Y = np.where(
+                X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y
+            )
+        if ends != "top":
+            Y = np.where(X < (c := np.quantile(X, level, axis=0)), code_of(X, X < c, c, mean), Y)
+        return Y
+
+
+def code_of(X: Array, beyond: Flags, quantile: Array, mean: bool) -> Array:
+    """Quantile, or mean beyond it, (N,)."""
+    count = beyond.sum(axis=0)
+    return np.where(
+        mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
+    )
 
 
 @register
@@ -202,7 +240,8 @@ class Resampling(MaskedScheme):
 class DataSwapping(MaskedScheme):
     """A share of each column's values (level) swapped between random records.
 
-    Pairs are random, anew for every column and copy.
+    Pairs are random, anew for every column and copy. ``within``: pairs agree in an unperturbed
+    column.
     """
 
     name = "data-swapping"
@@ -213,12 +252,54 @@ class DataSwapping(MaskedScheme):
     level_range = LevelRange("the share of values exchanged, at least 0 and at most 1", high=1.0)
     trial_levels = (0.2, 0.6, 0.4)
 
+    class Parameters(PluginParameters):
+        """Restriction on the pairs."""
+
+        within: str | None = Field(
+            None,
+            description="column whose value both records of a pair have; it is not swapped itself",
+        )
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        super().check_table(table, asked)
+        self._kept(table)
+
+    def _kept(self, table: Table) -> int | None:
+        name = self.parameters.within
+        if name is not None and name not in table.attributes:
+            raise AuditorError(
+                f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}"
+            )
+        return None if name is None else table.attributes.index(name)
+
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        Y, half = X.copy(), int(level * len(X) / 2)
-        for j in range(X.shape[1]):
-            one, other = rng.permutation(len(X))[: 2 * half].reshape(2, half)
-            Y[one, j], Y[other, j] = X[other, j], X[one, j]
+        Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
+        strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
+        for j in (column for column in range(X.shape[1]) if column != kept):
+            for rows in strata:
+                one, other = pairs(rows, level, rng)
+                Y[one, j], Y[other, j] = X[other, j], X[one, j]
         return Y
+
+
+def rows_by_value(x: Array) -> list[Indices]:
+    """Rows of each distinct value of a column, ascending.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
+    [[1], [0, 2]]
+    """
+    return np.split(
+        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
+    )
+
+
+def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
+    """``⌊share · n / 2⌋`` random pairs of rows as two arrays."""
+    half = int(share * len(rows) / 2)
+    chosen = rng.permutation(rows)[: 2 * half]
+    return chosen[:half], chosen[half:]
 
 
 SWAP, SHIFT = 5e-7, 2e-11

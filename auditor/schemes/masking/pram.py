@@ -5,6 +5,8 @@
 | ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) | gouweleeuw1998 |
 | level | ``p``, share unchanged | scalar in [0, 1] | |
 | ``T(p)`` | ``p·I + (1 − p)·P``; retention-replacement if P has equal rows | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares | (s, s) | |
+| ``PQ`` | ``invariant``: replaces P and preserves shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
 Columns are perturbed independently. A value that two copies show is probably the original. The
 matrix is public.
@@ -24,6 +26,7 @@ from auditor.base import AuditorError, counted, quoted
 from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
@@ -61,10 +64,14 @@ class Pram(UniformScheme):
     trial_levels = (0.0, 0.6, 0.3)
 
     class Parameters(PluginParameters):
-        """The matrix."""
+        """The matrix, and whether to preserve shares."""
 
         matrix: Matrix | dict[str, Matrix] = Field(
             description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
+        )
+        invariant: bool = Field(
+            False,
+            description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares",
         )
 
         @field_validator("matrix")
@@ -98,7 +105,7 @@ class Pram(UniformScheme):
             )
         P = reduce(lambda one, other: np.asarray(np.kron(one, other)), self._by_attribute(table))
         made = copy.copy(self)
-        made._P = P
+        made._P = invariant(P, table.prior) if self.parameters.invariant else P
         return made
 
     def _by_attribute(self, table: CategoricalTable) -> list[Array]:
@@ -143,3 +150,20 @@ class PramCopies(FreshCopies):
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
         return sent_through(self.original, self._scheme.transition(level, self.size), rng)
+
+
+def invariant(P: Array, q: Array) -> Array:
+    """``P Q``, shape (s, s), which preserves shares: ``q P Q = q``.
+
+    Q reverses P by Bayes' rule.
+
+    Examples
+    --------
+    >>> invariant(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5])).round(3).tolist()
+    [[0.667, 0.333], [0.333, 0.667]]
+    """
+    joint = q[:, None] * P
+    shown = joint.sum(axis=0)
+    Q = quotient(joint, shown).T
+    # outputs of probability 0 are spread by q
+    return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)
