@@ -243,6 +243,10 @@ class _Breach(Form):
         return self
 
 
+class _Growth(Form):
+    delta: Probability = 0.5
+
+
 class Guarantee(Form):
     """Options of guarantees."""
 
@@ -261,12 +265,12 @@ MEASURES: dict[str, type[Form]] = {
     "error-quantiles": _Quantiles,
     "interval-privacy": _Interval,
     "rho-breach": _Breach,
+    "delta-growth": _Growth,
     "empirical-epsilon": _Trials,
     "guarantees": Guarantee,
     **dict.fromkeys(
         (
             "closeness",
-            "delta-growth",
             "exact",
             "entropy-privacy",
             "error-bounds",

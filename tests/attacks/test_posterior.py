@@ -8,7 +8,15 @@ import pytest
 from auditor.adversary.attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, UniformPrior
 from auditor.adversary.view import Prior, SampleCounts
-from auditor.audit.categorical.release import Frame, breaches, expected, growth_bound, worst_growth
+from auditor.audit.categorical.release import (
+    Frame,
+    breaches,
+    expected,
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+    worst_growth,
+)
 from auditor.base import AuditorError
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, Posterior, prior_by_likelihood, prior_of_chances
@@ -130,6 +138,15 @@ def test_breaches_go_up_and_down():
     assert breaches(P, prior, 0.1, 0.5).tolist() == [[True, False], [False, False]]
     down = breaches(np.array([[0.95, 0.05]]), np.array([0.3, 0.7]), 0.1, 0.5)
     assert down.tolist() == [[False, True]]
+
+
+def test_largest_admissible_retention_meets_its_bound():
+    for delta in (0.1, 0.5, 0.9):
+        p = largest_retention_for_growth(delta, 50)
+        assert growth_bound(UniformLaw((p,), 50, True).odds()) == pytest.approx(delta)
+    p, rho_1, rho_2 = largest_retention_for_breach(0.1, 0.5, 50), 0.1, 0.5
+    R = UniformLaw((p,), 50, True).odds()
+    assert rho_1 * R / (rho_1 * R + 1 - rho_1) == pytest.approx(rho_2)
 
 
 def test_reconstruction_probability_by_hand():

@@ -112,7 +112,7 @@ def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names)
 
 def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_they_are_about():
     result = auditor.run(scenario(data={"source": "uniform-values", "values": 4, "rows": 500},
-                                  measures=["delta-growth"]))  # fmt: skip
+                                  measures=[{"delta-growth": {"delta": 0.4}}, {"rho-breach": {"rho1": 0.2, "rho2": 0.6}}]))  # fmt: skip
     frame = result.frame()
     for name, multilevel in (("uniform", False), ("uniform-multilevel", True)):
         for record in frame[(frame.scheme == name) & (frame.metric == "growth_bound")].itertuples():
@@ -124,3 +124,16 @@ def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_th
             assert record.value == pytest.approx(
                 (prior * odds / (prior * odds + 1 - prior) - prior).max(), abs=1e-6
             )
+    largest = (
+        frame[frame.metric.str.startswith("admissible_retention")]
+        .drop_duplicates("metric")
+        .set_index("metric")
+        .value
+    )
+    R = lambda p: 1 + 4 * p / (1 - p)  # noqa: E731
+    delta, rho = (
+        largest["admissible_retention(delta 0.4)"],
+        largest["admissible_retention(rho 0.2 0.6)"],
+    )
+    assert (np.sqrt(R(delta)) - 1) / (np.sqrt(R(delta)) + 1) == pytest.approx(0.4)
+    assert 0.2 * R(rho) / (0.2 * R(rho) + 0.8) == pytest.approx(0.6)

@@ -481,3 +481,24 @@ def growth_bound(odds: float) -> float:
     0.5
     """
     return 1.0 if math.isinf(odds) else (math.sqrt(odds) - 1.0) / (math.sqrt(odds) + 1.0)
+
+
+def largest_retention_for_growth(delta: float, size: float) -> float:
+    """Largest retention at which no belief grows by ``delta`` or more.
+
+    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` (``UniformLaw.rarity``).
+    """
+    return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
+
+
+def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
+    """Largest retention without a ρ1-to-ρ2 breach under any prior.
+
+    ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p; ``size`` as above.
+    """
+    odds = rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf
+    return _retention(odds, size)
+
+
+def _retention(odds: float, size: float) -> float:
+    return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)

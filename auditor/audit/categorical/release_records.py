@@ -31,7 +31,12 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.request import Bar
 from auditor.audit.categorical.first_pass import Counted
-from auditor.audit.categorical.release import UniformRelease, growth_bound
+from auditor.audit.categorical.release import (
+    UniformRelease,
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+)
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original
@@ -51,6 +56,10 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
     """Yield time, history size, distances from the law, and leakage bounds."""
     law, asked, figure = release.law, release.scenario.measure, release.context.record
     everybody, by_retention = release.context.everybody, release.scheme.by_retention
+    growth, breach = asked("delta-growth"), asked("rho-breach")
+
+    def exact(metric: str, coalition: Coalition, value: float) -> Measurement:
+        return figure(metric, coalition, value, theory=value)
 
     if asked("seconds"):
         yield figure("seconds", everybody, counted.seconds)
@@ -74,14 +83,21 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
     for coalition in release.coalitions if not release.estimated else ():
         of, unit = law.of(coalition), release.table.unit_size
         if math.isfinite(epsilon := of.epsilon() * unit):
-            yield figure("epsilon", coalition, epsilon, theory=epsilon)
-        if asked("delta-growth"):
-            bound = growth_bound(of.odds())
-            yield figure("growth_bound", coalition, bound, theory=bound)
+            yield exact("epsilon", coalition, epsilon)
+        if growth:
+            yield exact("growth_bound", coalition, growth_bound(of.odds()))
     if asked("empirical-epsilon") and release.scheme.makes_copies:
         yield from _empirical_epsilons(release)
     if isinstance(release.scheme, PublishedCategories):
         yield from _estimated(release, release.scheme)
+    if growth and by_retention:
+        delta = float(growth.options["delta"])
+        p = largest_retention_for_growth(delta, law.rarity)
+        yield exact(f"admissible_retention(delta {delta:g})", everybody, p)
+    if breach and by_retention:
+        low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
+        p = largest_retention_for_breach(low, high, law.rarity)
+        yield exact(f"admissible_retention(rho {low:g} {high:g})", everybody, p)
 
 
 def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
