@@ -56,18 +56,7 @@ NOT_EXTENDED = (
     "cannot be extended later: make all that you will need now."
 )
 
-WITH_APPEND = {
-    "data",
-    "sheet",
-    "blank",
-    "append",
-    "seed",
-    "missing",
-    "forms",
-    "earlier",
-    "key",
-    "repeats",
-}
+WITH_APPEND = set("data sheet blank append seed missing forms earlier key repeats".split())
 """Parameters that may be given with --append."""
 ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
 

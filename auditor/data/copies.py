@@ -157,7 +157,7 @@ class Copy:
     said: Flags
     others: tuple[str, ...] = ()
     beyond: int = 0
-    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=int))
     """File row of each original record, shape (n,), −1 where the copy lacks it."""
     order: Array | None = None
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
@@ -281,7 +281,7 @@ def read_copy(
 def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
     """Codes of a copy of categories, shape (n,); 0 where missing."""
     full = copy.full(slice(None))[:, None]
-    return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(np.intp).T))
+    return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(int).T))
 
 
 class _Match(NamedTuple):
@@ -485,7 +485,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
 
 def _as_floats(cells: pd.Series[Any]) -> Array:
     numbers = pd.to_numeric(cells, errors="coerce")
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers.to_numpy(dtype=float, na_value=np.nan)
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:

@@ -79,7 +79,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
         names = tuple(map(str, X.columns))
         if len(set(names)) != len(names):
             raise DataError("two columns have the same name")
-        return np.asarray(X, dtype=np.float64), names
+        return np.asarray(X, dtype=float), names
     named = isinstance(X, pd.Series) and X.name is not None
     try:
         cells = np.asarray(X)
@@ -88,7 +88,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
             if cells.dtype.kind == "O"
             else cells.dtype.kind in "biuf"
         ):
-            return np.asarray(X, dtype=np.float64), (str(X.name),) if named else ()
+            return np.asarray(X, dtype=float), (str(X.name),) if named else ()
     except (TypeError, ValueError):
         pass
     raise DataError("the table must hold numbers only")

@@ -286,7 +286,7 @@ def estimate_categories(
     elif isinstance(knows, Estimated):
         rows = chosen("estimated", knows.rows)
         counts = (np.bincount(copy[rows], minlength=table.size) for copy in held)
-        given = SampleCounts(tuple(each.astype(np.float64) for each in counts))
+        given = SampleCounts(tuple(each.astype(float) for each in counts))
     elif isinstance(knows, KnownRecords):
         rows = chosen("known-records", knows.count)
         given = KnownPairs(table.codes[rows], tuple(copy[rows] for copy in held))

@@ -147,7 +147,7 @@ class CategoricalTable:
 
     @cached_property
     def _scan(self) -> tuple[Indices, str]:
-        counts = np.zeros(self.size, dtype=np.intp)
+        counts = np.zeros(self.size, dtype=int)
         digest = hashlib.sha256(
             repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode()
         )
@@ -273,7 +273,7 @@ def edges_of(rule: Options, low: float, high: float) -> Array:
     """Stated edges, or equal-width ones over the range."""
     kind, argument = next(iter(rule.items()))
     return (
-        np.asarray(argument, dtype=np.float64)
+        np.asarray(argument, dtype=float)
         if kind == "edges"
         else np.linspace(low, high, argument + 1)
     )
@@ -446,7 +446,7 @@ class Hierarchy:
 
     def borders(self, height: int) -> Array:
         """First place of each node at a height, ascending."""
-        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
+        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(float)
 
     @cached_property
     def ancestors(self) -> dict[int, Node]:
@@ -471,7 +471,7 @@ class Hierarchy:
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        codes = codes_in(self.leaves, column).astype(np.float64)
+        codes = codes_in(self.leaves, column).astype(float)
         missing = column.isna().to_numpy()
         unknown = int(((codes < 0) & ~missing).sum())
         if unknown:

@@ -398,7 +398,7 @@ class FileCodes:
 def codes_from(x: Array, attributes: Sequence[Attribute], places: Sequence[int]) -> Codes:
     """Product codes, (b,), from columns of numbers to bin, or of codes."""
     columns = [
-        x[:, j].astype(np.intp) if attribute.edges is None else bin_codes(x[:, j], attribute.edges)
+        x[:, j].astype(int) if attribute.edges is None else bin_codes(x[:, j], attribute.edges)
         for attribute, j in zip(attributes, places, strict=True)
     ]
     return joined(attributes, columns)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Generator, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -274,7 +274,7 @@ class Asked:
     past: tuple[Array, ...] = ()
 
     @property
-    def rng(self) -> np.random.Generator:
+    def rng(self) -> Generator:
         """Random generator of a synthetic source."""
         return stream(self.seed or 0, "data")
 
@@ -385,7 +385,7 @@ class Finish(NamedTuple):
 
     def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """A finished column; a rounded one has the original's kind."""
-        x = np.clip(column.to_numpy(dtype=np.float64), self.low, self.high)
+        x = np.clip(column.to_numpy(dtype=float), self.low, self.high)
         if math.isnan(self.step):
             return pd.Series(x, dtype=column.dtype)
         x = np.rint(x / self.step) * self.step

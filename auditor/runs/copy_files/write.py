@@ -328,7 +328,7 @@ def beside_kept(parts: Parts, kept: InStep, order: Names) -> Parts:
 
 # -- later batches of records ----------------------------------------------------------------------
 
-NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
+NEEDED = "scheme parameters levels attributes rows precision missing copies".split()
 """Entries of a manifest that a later batch needs."""
 OF_THE_RELEASE = ("attributes", "precision", "law")
 """Entries of the first batch that hold for all."""
@@ -465,7 +465,7 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
         return
     rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
     try:
-        released = copy_columns(copy, names).to_numpy(dtype=np.float64)[:rows]
+        released = copy_columns(copy, names).to_numpy(dtype=float)[:rows]
     except (OSError, ValueError, LookupError):
         released = np.empty((0, table.width))
     if len(released) != rows:
@@ -490,8 +490,7 @@ def _past(
         )
     start, names = max(0, table.rows - law.serial.order), list(table.attributes)
     copies = (
-        copy_columns(folder / name, names).to_numpy(dtype=np.float64)[start:]
-        for name in last["copies"]
+        copy_columns(folder / name, names).to_numpy(dtype=float)[start:] for name in last["copies"]
     )
     return (table.read(start, table.rows), *copies)
 
