@@ -236,7 +236,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.copy_files.write import append_copies
+    from auditor.runs.copy_files.append import append_copies
 
     with one_line_warnings():
         folder = Path(append)
@@ -369,13 +369,8 @@ def attack(output: str | None, **options: Any) -> None:
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
     original.
     """
-    from auditor.runs.attack_files import (
-        Request,
-        attack_files,
-        check_output,
-        described,
-        write_estimate,
-    )
+    from auditor.runs.attack_files import Request, attack_files
+    from auditor.runs.estimate_files import check_output, described, write_estimate
 
     warn_of_broken_plugins()
     asked = Request(**options)

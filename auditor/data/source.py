@@ -16,7 +16,7 @@ from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array, Generator, Names, Options, frozen
 from auditor.data.columns.checks import check_rows
-from auditor.data.table import DataUse, Promised, Table, is_file
+from auditor.data.table import DataUse, Promised, Table as Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get

@@ -32,7 +32,7 @@ from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
 from auditor.registry import get, names
-from auditor.runs.estimate import estimate_categories
+from auditor.runs.estimate_categories import estimate_categories
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
