@@ -39,7 +39,7 @@ def attack(
     Parameters
     ----------
     name : str
-        A registered attack; ``auditor list attacks`` names them.
+        A registered attack (``auditor list attacks``).
     release : Release
     original : array or DataFrame, optional
         ``X``, for errors and exact moments; by default the release's.
@@ -61,7 +61,7 @@ def attack(
     Raises
     ------
     NotApplicable
-        The pairing makes no sense; the message is the reason.
+        The attack does not apply; the message is the reason.
     AuditorError
         A name, a copy number or a parameter is wrong.
     """
