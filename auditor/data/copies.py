@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, DataError, counted, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Codes, Flags, Indices
+from auditor.base.types import Array, Codes, Flags, Indices, Names
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
@@ -155,7 +155,7 @@ class Copy:
     values: Array
     held: Flags
     said: Flags
-    others: tuple[str, ...] = ()
+    others: Names = ()
     beyond: int = 0
     rows: Indices = field(default_factory=lambda: np.empty(0, dtype=int))
     """File row of each original record, shape (n,), −1 where the copy lacks it."""
@@ -163,7 +163,7 @@ class Copy:
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
     """
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
     """Columns that are read from columns of other names."""
 
     @property

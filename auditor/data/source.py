@@ -26,7 +26,7 @@ from auditor.registry.parameters import explain, sentence
 class Outline(NamedTuple):
     """Properties of a table known in advance: exact moments, divisor n."""
 
-    columns: tuple[str, ...]
+    columns: Names
     rows: int
     mean: Array
     covariance: Array
@@ -42,7 +42,7 @@ class Source(Plugin):
     kind = "source"
     description: ClassVar[str] = ""
     licence: ClassVar[str] = ""
-    labels: ClassVar[tuple[str, ...]] = ()
+    labels: ClassVar[Names] = ()
     """Class columns, excluded unless ``columns:`` names them."""
 
     def width(self) -> int:

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from auditor.base import shortened
-from auditor.base.types import Coalition, Plain, frozen
+from auditor.base.types import Coalition, Levels, Plain, frozen
 from auditor.numerics.statistics import one_sided, quantile
 from auditor.registry.parameters import format_path, is_number
 
@@ -392,13 +392,13 @@ class Tried:
     """
 
     scheme: str
-    levels: tuple[float, ...]
+    levels: Levels
     on_paper: float
     exposed: Exposed | None
     verdict: Verdict
     in_full: bool
     pooling: float
-    losses: tuple[float, ...]
+    losses: Sequence[float]
     epsilon: Epsilon | None = None
 
     @property

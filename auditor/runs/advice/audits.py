@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, quoted
-from auditor.base.types import Names, Options, Plain, frozen
+from auditor.base.types import Levels, Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
@@ -338,8 +338,8 @@ class Trials:
     stopped: str | None = None
     strong: dict[str, list[str]] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
-    tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
-    audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
+    tried: dict[tuple[str, Levels], Tried] = field(default_factory=dict)
+    audits: dict[tuple[str, Levels], AuditResult] = field(default_factory=dict)
 
     def lowest(self, candidate: Candidate, best: float) -> int | None:
         """First place of a grid whose whole release meets the target, if any.
@@ -418,7 +418,7 @@ class Trials:
         levels, audit = candidate.levels(place), self.audit(candidate, place)
         return self._noted(candidate, levels, audit, in_full=True)
 
-    def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
+    def _audited(self, name: str, candidate: Candidate, levels: Levels) -> AuditResult:
         if (name, levels) not in self.audits:
             strong = self.strong.get(candidate.curve or candidate.name, ())
             every = self.asked.draws
@@ -445,7 +445,7 @@ class Trials:
     def _noted(
         self,
         candidate: Candidate,
-        levels: tuple[float, ...],
+        levels: Levels,
         audit: AuditResult | None,
         *,
         in_full: bool = False,
@@ -500,7 +500,7 @@ class Trials:
         )
 
 
-def _measured_losses(result: AuditResult, copies: int) -> tuple[float, ...]:
+def _measured_losses(result: AuditResult, copies: int) -> Levels:
     name = f"utility_loss_{MODEL.replace('-', '_')}"
     values = [
         [r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)]
