@@ -193,7 +193,7 @@ def _tables(blocks: Iterable[Block], name: str) -> Iterator[str]:
         for block in shown(section.blocks, MARKDOWN):
             if isinstance(block, Paragraph) and block.role in ("lead", "note"):
                 caption.append(sentence(said(block.text)))
-            elif isinstance(block, (Bars, Checks, Matrix, Table)):
+            elif isinstance(block, Bars | Checks | Matrix | Table):
                 number += 1
                 heads, rows, more = block.table().grid(MARKDOWN)
                 label = f"{name}-{section.key}{f'-{number}' if number > 1 else ''}"

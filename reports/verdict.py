@@ -410,7 +410,7 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
 def _at_least(unknown: Any) -> float | None:
     # results files may be edited
     bound = unknown.get("at-least") if isinstance(unknown, dict) else None
-    return bound if isinstance(bound, (int, float)) else None
+    return bound if isinstance(bound, int | float) else None
 
 
 class _Judge:

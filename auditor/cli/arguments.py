@@ -278,7 +278,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise
         except Exception as error:
             # raised by a plugin; this program raises none of these
-            if isinstance(error, (EOFError, Exit, ClickException, Abort)):
+            if isinstance(error, EOFError | Exit | ClickException | Abort):
                 sys.exit(report_bug(error))
             raise
         except BaseException as error:

@@ -45,7 +45,7 @@ def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> Type
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a number; booleans are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole(value: Any) -> Any:
@@ -122,7 +122,7 @@ def kind_of(value: object) -> str:
 
 def shown(value: Any) -> str:
     """Format a scenario's value for a message, without table content."""
-    if isinstance(value, (list, tuple, dict)) and len(value) > 4:
+    if isinstance(value, list | tuple | dict) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     try:
         text = "nothing" if value is None else repr(value)
@@ -213,7 +213,7 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
         absent = item["type"] == "missing" and step == len(item["loc"]) - 1
         if isinstance(value, dict) and isinstance(part, str) and (part in value or absent):
             place, value = (*place, part), value.get(part)
-        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+        elif isinstance(value, list | tuple) and isinstance(part, int) and part < len(value):
             place, value = (*place, part), value[part]
         else:
             branches.setdefault(place, part)

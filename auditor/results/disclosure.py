@@ -295,7 +295,7 @@ def _summary(exact: DataSummary) -> DataSummary:
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
-    asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
+    asked = [value for value in record.where.values() if isinstance(value, int | float | list)]
     stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
     bound = record.bound if record.bound in asked else None
     if why := _too_few(table):

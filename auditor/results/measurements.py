@@ -214,7 +214,7 @@ def numbers(column: Iterable[float | None]) -> Array:
 
 
 def _key(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, int, tuple)) else repr(value)
+    return value if value is None or isinstance(value, str | int | tuple) else repr(value)
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:

@@ -55,7 +55,7 @@ def too_large(value: Any) -> str | None:
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
         place, value = waiting.pop()
-        if isinstance(value, (dict, list)):
+        if isinstance(value, dict | list):
             items = value.items() if isinstance(value, dict) else enumerate(value)
             waiting += [((*place, key), item) for key, item in items]
         elif is_number(value) and not -LARGEST <= value <= LARGEST:

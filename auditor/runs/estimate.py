@@ -92,10 +92,10 @@ def knowledge_of(value: Any) -> Knowledge:
 
 
 def _coalition(value: Any, M: int) -> Coalition:
-    if isinstance(value, (set, frozenset, range)):
+    if isinstance(value, set | frozenset | range):
         value = list(value)
     try:
-        entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
+        entry = parse_coalitions(plain([value] if isinstance(value, int | np.integer) else value))
     except ValueError as error:
         raise AuditorError(f"coalition {error}") from None
     found = list(entry.expand(M, 0))

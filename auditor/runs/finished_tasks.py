@@ -269,7 +269,7 @@ def _files(scenario: Scenario) -> list[Path]:
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, (Mapping, list, tuple)):
+    elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _names(item)
 

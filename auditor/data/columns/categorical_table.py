@@ -263,7 +263,7 @@ def of_column(
 
 def _scores(domain: Sequence[Any]) -> Array | None:
     try:
-        numbers = np.array([float(value) for value in domain if not isinstance(value, (str, bool))])
+        numbers = np.array([float(value) for value in domain if not isinstance(value, str | bool)])
     except (TypeError, ValueError):
         return None
     return numbers if numbers.size == len(domain) else None

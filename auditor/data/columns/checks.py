@@ -508,7 +508,7 @@ def _text(cell: Any) -> str | None:
         return ""
     if isinstance(cell, Integral) and not isinstance(cell, bool):
         return str(int(cell))
-    if not isinstance(cell, (float, Decimal)):
+    if not isinstance(cell, float | Decimal):
         return None
     if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
         return ""

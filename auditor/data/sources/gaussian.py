@@ -80,7 +80,7 @@ class TwoLevels(PluginParameters):
 
 
 def _shape(value: Any) -> str:
-    if isinstance(value, (dict, TwoLevels)):
+    if isinstance(value, dict | TwoLevels):
         return "levels"
     return "list" if isinstance(value, list) else "number"
 
