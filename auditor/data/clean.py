@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags, Names, Options, frozen
+from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -63,7 +63,7 @@ class Asked:
     large: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Cleaned:
     """Records of a table as numbers.
 

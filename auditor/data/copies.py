@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, DataError, counted, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Codes, Flags, Indices, Names
+from auditor.base.types import Array, Codes, Flags, Indices, Names, unprinted
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
@@ -133,7 +133,7 @@ def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Copy:
     """A copy in the original's records and columns.
 

@@ -7,9 +7,9 @@ A path is ``("attacks", 1, "components")``: keys, and numbers, ids or names of l
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, Union, cast, get_args
 
 from pydantic import (
@@ -38,7 +38,7 @@ _KINDS = {
 }
 
 
-def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
+def is_whole(value: Any, low: float = -inf, high: float = inf) -> TypeGuard[int]:
     """Whether a value is an integer in a range; booleans are not."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 

@@ -7,11 +7,11 @@ of neighbouring leaves. Heights run from 0 (leaf) to H (root), equal in all bran
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -181,7 +181,7 @@ def product(
 
 def domain_size(attributes: Sequence[Attribute]) -> int:
     """Number of values in a product domain."""
-    return math.prod(attribute.size for attribute in attributes)
+    return prod(attribute.size for attribute in attributes)
 
 
 def check_size(attributes: Sequence[Attribute]) -> None:
@@ -197,7 +197,7 @@ def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer
     """Product codes from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
-    return codes.astype(code_type(math.prod(shape)), copy=False)
+    return codes.astype(code_type(prod(shape)), copy=False)
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
