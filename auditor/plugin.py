@@ -55,6 +55,7 @@ from auditor.adversary.knowledge import (
 from auditor.adversary.view import (
     ExactMoments,
     KnownPairs,
+    Moments,
     Prior,
     Records,
     SampleCounts,
@@ -75,21 +76,21 @@ from auditor.base.types import (
     Indices,
     unprinted,
 )
-from auditor.data.source import Outline, RecordLaw, RecordShape, Source
-from auditor.data.table import Table
-from auditor.expectations.base import Expectation, Filter, Judgement
-from auditor.numerics.blocks import Moments
-from auditor.numerics.random_streams import stream
+from auditor.data.source import Outline, RecordLaw, RecordShape, Source, Table
+from auditor.expectations.base import Evidence, Expectation, Filter, Judgement
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.comparison import Renderer
-from auditor.results.records import Evidence
-from auditor.schemes.base.additive import AdditiveScheme, Step
-from auditor.schemes.base.noise_density import NoiseDensity
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transform
+from auditor.schemes.base.additive import AdditiveScheme, Step, stream
+from auditor.schemes.base.noise_law import (
+    DenseNoise,
+    KroneckerNoise,
+    NoiseDensity,
+    NoiseLaw,
+    Transform,
+)
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
 from auditor.schemes.linear_maps import TransformScheme
-from auditor.schemes.replacement.base import Copies, UniformScheme
-from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.replacement.base import Copies, UniformLaw, UniformScheme
 
 __all__ = [
     "AdditiveScheme",

@@ -78,7 +78,7 @@ INTRODUCTION = """\
 
 [The gallery](gallery.md) shows each figure by a scenario that the suite can run. Figures 4 and 7 have more replicates here than a suite has
 time for, Table 2 has no scenario, and of Figures 5 and 8 the gallery has pictures where this page has the seconds. All is measured by
-`python -m benchmarks.figures`, a part at a time by `--only`; `--save FILE` goes on where it was stopped. Seconds are processor seconds.
+`python -m benchmarks.figures`, a part at a time by `--only`; `--save FILE` continues a stopped run. Seconds are processor seconds.
 """
 
 
@@ -149,10 +149,10 @@ def page_of_accuracies(part: Part) -> str:
     lines = [
         "## Li, Chen, Li & Zhang (2012), Figure 4: the same accuracy at each level",
         "",
-        "The paper calls the accuracies identical. Here differences of means are shown to be below",
+        "The paper calls the accuracies identical. Here differences of means are proved to be below",
         f"{MARGIN} at each of the 20 levels by itself (two one-sided tests at 5 %, paired by the folds);",
         "the scenarios, with fewer replicates, show it of the mean over all levels. *Smallest margin* is",
-        "what these replicates show at the level where they show least. A replicate takes about 0.8",
+        "the smallest bound that these replicates prove at every level. A replicate takes about 0.8",
         "processor seconds of Iris and 3 of Wisconsin.",
         "",
         f"| data | classifier | replicates | largest difference | smallest margin | within ± {MARGIN} | mean over levels |",
@@ -206,7 +206,7 @@ def page_of_draws(part: Part) -> str:
     lines = [
         "## Xiao, Tao & Chen (2009), Figure 7: over draws of the levels",
         "",
-        "All m recipients pool. Retention is drawn from [0.001, 0.5] anew each time; the paper shows one",
+        "All m recipients pool. Each draw of the retention is from [0.001, 0.5]; the paper shows one",
         "draw. Mean over draws with its 95 % interval, and the lowest and the highest draw.",
         "",
         "| records | draws | m | independent copies | lowest – highest | multilevel copies | lowest – highest |",
@@ -313,8 +313,8 @@ def page_of_algorithms(part: Part) -> str:
     lines = [
         "## Li, Chen, Li & Zhang (2012), Table 2 and Theorems 6 to 8: growth of the algorithms",
         "",
-        "Processor time of one request, and the most memory that it takes beyond the table and the copies.",
-        "Algorithm 3 and the bridge make the second half of M copies, the first half being out. Theorems",
+        "Processor time of one request, and the largest memory beyond the table and the copies.",
+        "Algorithm 3 and the bridge draw the second half of M copies after the release of the first half. Theorems",
         "bound time and space of one record. Exponents are fitted on logarithms over the larger half of",
         "the sizes, ± a standard error; a bound of M³ is kept by any exponent up to 3.",
         "",
@@ -357,12 +357,12 @@ def page_of_algorithms(part: Part) -> str:
 
 READ_ALGORITHMS = (
     "- In N a request is one root of K_X: N³ operations at most, N² numbers. Then n M N² to multiply by it.",
-    "- In M Algorithm 2 grows as independent noise does, in proportion, and so does the bridge, which asks two",
-    "  neighbours. Algorithm 3 weighs all copies that are out for each new one: M², and up to a thousand",
-    "  copies its solve in the levels, M³, is not yet what counts.",
+    "- In M, Algorithm 2 grows in proportion, like independent noise. So does the bridge, which needs two",
+    "  neighbours. Algorithm 3 weighs all released copies for each new one: M². Its solve in the levels, M³,",
+    "  is negligible up to a thousand copies.",
     "- Algorithm 1 exceeds its theorem in M, in time and in space: here it multiplies by the Cholesky factor of",
-    "  the levels as it stands, M² weights. Theorem 6 takes sums along that factor instead (li2011, equation",
-    "  29), and is then Algorithm 2, sum by sum.",
+    "  the levels, with M² weights. Theorem 6 uses sums along that factor (li2011, equation 29), and is then",
+    "  Algorithm 2, sum by sum.",
     "- In n all grow in proportion, and memory does not grow: records are drawn block by block.",
 )
 

@@ -330,7 +330,7 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
         known = str(setting.knowledge) if by_attack else label(reading, setting)
         where = {key: f"{key} = {plain(at[key])}" for key in paths if key in at}
         value = at[path]
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, list | tuple):
             value = ", ".join(map(str, value))
         rows.add(
             setting,
@@ -345,7 +345,7 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     if not rows.rows:
         return None
     values = unique(row["x"] for row in rows.rows)
-    numeric = all(isinstance(one, (int, float)) for one in values)
+    numeric = all(isinstance(one, int | float) for one in values)
     layers = ("bars", "line", "theory") if numeric else ("bars", "ticks")
     return rows.chart(
         id,

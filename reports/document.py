@@ -32,7 +32,7 @@ def sentence(text: str) -> str:
 class Block:
     """One element of a section."""
 
-    media: tuple[str, ...] = field(default=EVERYWHERE, kw_only=True)
+    media: Names = field(default=EVERYWHERE, kw_only=True)
 
     def content(self, medium: str) -> object:
         """Rows or text, which are false in an empty block."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
+from math import floor, fsum, inf, isfinite, isinf, log10
 from typing import NamedTuple
 
 from auditor.results.comparison import clean
@@ -69,7 +69,7 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     if not measured:
         return None
     value, error = pooled(measured)
-    if not math.isfinite(value):
+    if not isfinite(value):
         return None
     count, source = len(measured), str(measured[0].error_bar)
     reach = Z95 if source != "replicates" or count < 2 else half_interval(count - 1)
@@ -81,7 +81,7 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
         # this interval may be asymmetric or Student's
         low, high = first.ci_low, first.ci_high
     theories = [record.theory for record in measured if record.theory is not None]
-    theory = math.fsum(theories) / len(theories) if theories else None
+    theory = fsum(theories) / len(theories) if theories else None
     return Figure(value, low, high, theory, first.coalition, first.levels, source, count)
 
 
@@ -92,7 +92,7 @@ def number(value: float | None, half: float | None = None) -> str:
     """
     if value is None:
         return "–"
-    if math.isinf(value):
+    if isinf(value):
         return "∞" if value > 0 else "−∞"
     size = abs(value)
     if size < (TINY if half else SMALL) and not (half and half > TINY):
@@ -102,9 +102,7 @@ def number(value: float | None, half: float | None = None) -> str:
     if size >= 1000:
         return _minus(f"{round(value, -_last_place(value, half)):,.0f}")
     if not half:
-        return _minus(
-            f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True
-        )
+        return _minus(f"{value:.{max(0, 2 - floor(log10(size)))}f}" if size else "0", strip=True)
     return _minus(f"{value:.{_decimals(value, half)}f}")
 
 
@@ -178,7 +176,7 @@ def share(shown: Figure | None) -> str:
     if abs(shown.value) < 1e-4:
         return percent(shown.value)
     half = 100 * shown.half if shown.half else None
-    decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
+    decimals = 1 if not half else min(2, max(0, -floor(log10(half))))
     bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
     return f"{100 * shown.value:.{decimals}f}{bar} %"
 
@@ -190,7 +188,7 @@ def listed(names: Sequence[str]) -> str:
 
 def times(ratio: float) -> str:
     """Format a factor: ``2.4 times``, ``830 times``, ``over a million times``."""
-    if not math.isfinite(ratio) or ratio >= 1e6:
+    if not isfinite(ratio) or ratio >= 1e6:
         return "over a million times"
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
@@ -259,7 +257,7 @@ def _digits(value: float, half: float | None) -> int:
 
 
 def _exponent(value: float) -> int:
-    return math.floor(math.log10(abs(value)))
+    return floor(log10(abs(value)))
 
 
 def _power(value: float, decimals: int) -> str:
@@ -296,7 +294,7 @@ class Severity(NamedTuple):
     @property
     def bound(self) -> str:
         """The step's range of normalized errors."""
-        return f"below {self.below:g}" if self.below < math.inf else f"{SCALE[-2].below:g} and up"
+        return f"below {self.below:g}" if self.below < inf else f"{SCALE[-2].below:g} and up"
 
 
 SCALE = (
@@ -306,7 +304,7 @@ SCALE = (
     Severity(4, "severe", 0.25, "the attacker knows 75 to 95 % of the variance", "color(172)"),
     Severity(3, "high", 0.5, "the attacker knows 50 to 75 % of the variance", "color(136)"),
     Severity(2, "moderate", 0.75, "the attacker knows 25 to 50 % of the variance", "color(67)"),
-    Severity(1, "low", math.inf, "the attacker knows less than 25 % of the variance", "color(31)"),
+    Severity(1, "low", inf, "the attacker knows less than 25 % of the variance", "color(31)"),
 )
 
 

@@ -3,7 +3,6 @@ r"""The report's tables as LaTeX; they need only ``\usepackage{booktabs}``."""
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from auditor.registry import register
@@ -79,10 +78,87 @@ _ \_
 ” ''
 ‘ `
 ’ '
+Α A
+Β B
+Γ $\Gamma$
+Δ $\Delta$
+Ε E
+Ζ Z
+Η E
+Θ $\Theta$
+Ι I
+Κ K
+Λ $\Lamda$
+Μ M
+Ν N
+Ξ $\Xi$
+Ο O
+Π $\Pi$
+Ρ R
+Σ $\Sigma$
+Τ T
+Υ $\csname Upsilon\endcsname$
+Φ $\Phi$
+Χ C
+Ψ $\Psi$
+Ω $\Omega$
+α $\alpha$
+β $\beta$
+γ $\gamma$
+δ $\delta$
+ε $\epsilon$
+ζ $\zeta$
+η $\eta$
+θ $\theta$
+ι $\iota$
+κ $\kappa$
+λ $\lambda$
+μ $\mu$
+ν $\nu$
+ξ $\xi$
+ο o
+π $\pi$
+ρ $\rho$
+σ $\sigma$
+τ $\tau$
+υ $\csname upsilon\endcsname$
+φ $\phi$
+χ $\chi$
+ψ $\psi$
+ω $\omega$
+⁰ \textsuperscript{0}
+¹ \textsuperscript{1}
+² \textsuperscript{2}
+³ \textsuperscript{3}
+⁴ \textsuperscript{4}
+⁵ \textsuperscript{5}
+⁶ \textsuperscript{6}
+⁷ \textsuperscript{7}
+⁸ \textsuperscript{8}
+⁹ \textsuperscript{9}
+⁺ \textsuperscript{+}
+⁻ \textsuperscript{$-$}
+ᵀ \textsuperscript{T}
+₀ \textsubscript{0}
+₁ \textsubscript{1}
+₂ \textsubscript{2}
+₃ \textsubscript{3}
+₄ \textsubscript{4}
+₅ \textsubscript{5}
+₆ \textsubscript{6}
+₇ \textsubscript{7}
+₈ \textsubscript{8}
+₉ \textsubscript{9}
+-- {-}{-}
+,, {,}{,}
+x̂ $\hat{x}$
+X̂ $\hat{X}$
+x̄ $\bar{x}$
+X̄ $\bar{X}$
 """
 SPELT = dict(line.split(" ", 1) for line in _SPELT.strip().splitlines())
-"""TeX markup, and signs that a text font lacks."""
-ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
+"""TeX markup, ligatures of signs, and signs that a text font lacks."""
+_PATTERN = re.compile("|".join(map(re.escape, sorted(SPELT, key=len, reverse=True))))
 
 
 @register
@@ -100,36 +176,7 @@ class Latex(Renderer):
 
 def safe(text: object) -> str:
     """Escape text for TeX."""
-    return _PATTERN.sub(_spelt, clean(text))
-
-
-def _spelt(found: re.Match[str]) -> str:
-    text = found[0]
-    if len(text) == 2 and text[1] in ACCENTS:
-        return ACCENTS[text[1]] % text[0]
-    if text in _DOUBLED:
-        return f"{{{text}}}"
-    if text[0] in _RAISED:
-        return rf"\textsuperscript{{{safe(unicodedata.normalize('NFKC', text))}}}"
-    if text[0] in _LOWERED:
-        return rf"\textsubscript{{{safe(unicodedata.normalize('NFKC', text))}}}"
-    return SPELT.get(text) or _greek(text)
-
-
-def _greek(letter: str) -> str:
-    *_, size, _, name = unicodedata.name(letter).lower().split()[:4]
-    if size == "capital":
-        return rf"$\{name.capitalize()}$" if name in _CAPITALS else name[0].upper()
-    return {"lamda": r"$\lambda$", "omicron": "o"}.get(name, rf"$\{name}$")
-
-
-_DOUBLED = "-,"
-"""TeX ligatures: two of these in a row would become another character."""
-_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "₀₁₂₃₄₅₆₇₈₉"
-_CAPITALS = "gamma delta theta lamda xi pi sigma upsilon phi psi omega".split()
-_PATTERN = re.compile(
-    f"[{_DOUBLED}](?=[{_DOUBLED}])|[A-Za-z][{''.join(ACCENTS)}]|[{_RAISED}]+|[{_LOWERED}]+|[{re.escape(''.join(SPELT))}]|[Α-ΡΣ-Ωα-ρσ-ω]"
-)
+    return _PATTERN.sub(lambda found: SPELT[found[0]], clean(text))
 
 
 def _audit(result: AuditResult) -> str:
@@ -146,7 +193,7 @@ def _tables(blocks: Iterable[Block], name: str) -> Iterator[str]:
         for block in shown(section.blocks, MARKDOWN):
             if isinstance(block, Paragraph) and block.role in ("lead", "note"):
                 caption.append(sentence(said(block.text)))
-            elif isinstance(block, (Bars, Checks, Matrix, Table)):
+            elif isinstance(block, Bars | Checks | Matrix | Table):
                 number += 1
                 heads, rows, more = block.table().grid(MARKDOWN)
                 label = f"{name}-{section.key}{f'-{number}' if number > 1 else ''}"

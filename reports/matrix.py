@@ -333,7 +333,7 @@ class MatrixCell(NamedTuple):
     gain: Figure | None = None
     attributes: tuple[tuple[str, Figure], ...] = ()
     guesses: Guesses | None = None
-    given: tuple[str, ...] = ()
+    given: Names = ()
     exposed: tuple[str, Figure] | None = None
     mark: str = ""
     facts: Sequence[Fact] = ()
@@ -431,7 +431,7 @@ class MatrixRow(NamedTuple):
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def given(self) -> Names:
         """Attributes known in clear."""
         return next((cell.given for cell in self.cells if cell.given), ())
 

@@ -157,27 +157,6 @@ class Notebook(Renderer):
             for one, held in zip(documents, blocks, strict=True)
         )
 
-    def release(self, release: Any) -> str:
-        """Release's law and levels as HTML, without any value of a copy."""
-        first = release.copies[0] if release.copies else release.original
-        rows = int(first.shape[0])
-        width = int(first.shape[1]) if len(first.shape) > 1 else 1
-        scheme = type(release.scheme)
-        text: str = (
-            environment()
-            .get_template("release.html.j2")
-            .render(
-                scheme=release.scheme.name,
-                summary=scheme.summary(),
-                claims=getattr(scheme, "claims", ""),
-                levels=release.levels,
-                rows=rows,
-                attributes=width,
-                parameters=release.scheme.parameters.model_dump(mode="json", by_alias=True),
-            )
-        )
-        return text
-
     def plots(self, result: AuditResult) -> Plots:
         """Charts of a result.
 

@@ -286,7 +286,7 @@ def plain(value: Any) -> str:
 
     Examples: ``[llse, ndr]``, ``{known-records: 40}``.
     """
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"

@@ -61,7 +61,7 @@ def where_text(where: Plain) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, (list, tuple)) and value and all(isinstance(item, int) for item in value):
+    if isinstance(value, list | tuple) and value and all(isinstance(item, int) for item in value):
         return braces(value)
     return plain(value)
 

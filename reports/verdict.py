@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
+from auditor.base.types import Names
 from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
@@ -80,7 +81,7 @@ class Exposure(NamedTuple):
 
     attribute: str
     shown: Figure
-    tied: tuple[str, ...]
+    tied: Names
     by: str = ""
 
     @property
@@ -109,7 +110,7 @@ class Given(NamedTuple):
     attribute: str
     shown: Figure
     attack: str
-    names: tuple[str, ...]
+    names: Names
     alone: float | None
 
     @property
@@ -409,7 +410,7 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
 def _at_least(unknown: Any) -> float | None:
     # results files may be edited
     bound = unknown.get("at-least") if isinstance(unknown, dict) else None
-    return bound if isinstance(bound, (int, float)) else None
+    return bound if isinstance(bound, int | float) else None
 
 
 class _Judge:
@@ -681,7 +682,7 @@ def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str
     A failed `noise-follows-law` has priority.
     """
 
-    def about(names: tuple[str, ...], status: str) -> list[ExpectationRecord]:
+    def about(names: Names, status: str) -> list[ExpectationRecord]:
         found = [one for one in expectations if one.expectation in names and one.status == status]
         return [one for one in found if _admits(one.where.get("scheme"), verdict.scheme)]
 

@@ -25,7 +25,7 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
 from auditor.base.types import Array, Codes, Indices, unprinted
-from auditor.numerics.blocks import Moments, seal
+from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw

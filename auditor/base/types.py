@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
 
+Generator: TypeAlias = "np.random.Generator"
 Array = NDArray[np.float64]
 """Real numbers: table rows, moments or weights, with shapes in docstrings."""
 Indices = NDArray[np.intp]

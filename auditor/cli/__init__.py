@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AuditorError as error:
         say(f"error: {error}")
         sys.exit(
-            FAILED_RUNNING if isinstance(error, (StorageError, PluginFailed)) else WRONG_REQUEST
+            FAILED_RUNNING if isinstance(error, StorageError | PluginFailed) else WRONG_REQUEST
         )
     except KeyboardInterrupt:
         say("interrupted")

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
-import rich_click as click
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
+from rich_click import Choice, Context, IntRange, Parameter, Path as PathType, argument, option
 
 from auditor.base import (
     FAILED_RUNNING,
@@ -29,7 +29,7 @@ from auditor.base import (
 from auditor.process.environment import reserved, say, shipped_scenarios
 
 
-def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
     """Complete a scenario's name from shipped scenarios and files."""
     from click.shell_completion import CompletionItem
 
@@ -49,15 +49,13 @@ def several(
 ) -> Callable[[Any], Any]:
     """Return a repeatable option."""
     text = f"{about} (repeatable)."
-    return click.option(*names, multiple=True, callback=parsed(parse), metavar=metavar, help=text)
+    return option(*names, multiple=True, callback=parsed(parse), metavar=metavar, help=text)
 
 
 def format_option(*forms: str, about: str = "What to print.") -> Callable[[Any], Any]:
     """Return ``--format``; the first is the default."""
-    kinds = click.Choice(forms)
-    return click.option(
-        "--format", "form", type=kinds, default=forms[0], show_default=True, help=about
-    )
+    kinds = Choice(forms)
+    return option("--format", "form", type=kinds, default=forms[0], show_default=True, help=about)
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,27 +63,24 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     about = "A word or number of the file that means no value, in place of NA, None …; '' for none"
     command = several("--blank", metavar="WORD", about=about)(command)
     about = "Sheet of an Excel workbook; the first by default. Also: FILE.xlsx#NAME."
-    return click.option("--sheet", metavar="NAME", help=about)(command)
+    return option("--sheet", metavar="NAME", help=about)(command)
 
 
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
-full_option = click.option(
+quiet_option = option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+full_option = option(
     "--full",
     is_flag=True,
     help="Print everything, not the verdict, comparison and expectations only.",
 )
-file_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    help="Write to this file instead of printing.",
+file_option = option(
+    "-o", "--output", type=PathType(dir_okay=False), help="Write to this file instead of printing."
 )
 
 
 def seed_option(about: str, default: int | None = None) -> Callable[[Any], Any]:
     """Return ``--seed``."""
-    kind, shown = click.IntRange(min=0), default is not None
-    return click.option("--seed", type=kind, default=default, show_default=shown, help=about)
+    kind, shown = IntRange(min=0), default is not None
+    return option("--seed", type=kind, default=default, show_default=shown, help=about)
 
 
 def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,20 +92,20 @@ def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     about = "Change a place of the scenario, as `data.rows=1000`"
     options = (
-        click.argument(
+        argument(
             "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=scenarios
         ),
         several("--set", "changes", metavar="PATH=VALUE", about=about),
         seed_option("Instead of the scenario's own."),
-        click.option(
+        option(
             "--budget",
             metavar="TIME",
             help="Work that the audit may take, as 30s or 5min, counted at a nominal speed: the same audit on any machine.",
         ),
     )
     made: Callable[..., Any] = inner
-    for option in reversed(options):
-        made = option(made)
+    for add in reversed(options):
+        made = add(made)
     return made
 
 
@@ -278,7 +273,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise
         except Exception as error:
             # raised by a plugin; this program raises none of these
-            if isinstance(error, (EOFError, Exit, ClickException, Abort)):
+            if isinstance(error, EOFError | Exit | ClickException | Abort):
                 sys.exit(report_bug(error))
             raise
         except BaseException as error:

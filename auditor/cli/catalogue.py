@@ -15,16 +15,6 @@ from auditor.base import AuditorError, PluginError, did_you_mean
 from auditor.process.environment import shipped_scenarios
 from auditor.results import metrics
 
-SINGULAR = {
-    "attacks": "attack",
-    "schemes": "scheme",
-    "sources": "source",
-    "scenarios": "scenario",
-    "expectations": "expectation",
-    "features": "feature",
-    "cases": "case",
-}
-
 KNOWN: dict[bool | None, str] = {
     None: "",
     True: "honest",
@@ -37,7 +27,7 @@ def listing(kinds: Sequence[str]) -> str:
     """Return lists with one line per plugin: name, package, kind, summary."""
     parts = []
     for kind in kinds:
-        lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
+        lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(kind.removesuffix("s"))
         parts.append(
             (f"{kind}\n" if len(kinds) > 1 else "")
             + _columns(lines, indent="  " if len(kinds) > 1 else "")

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
 from click.core import ParameterSource
 from click.globals import get_current_context
+from rich_click import Choice, IntRange, Path as PathType, argument, command, option
 
 from auditor.base import AuditorError
 from auditor.cli.arguments import (
@@ -56,18 +56,7 @@ NOT_EXTENDED = (
     "cannot be extended later: make all that you will need now."
 )
 
-WITH_APPEND = {
-    "data",
-    "sheet",
-    "blank",
-    "append",
-    "seed",
-    "missing",
-    "forms",
-    "earlier",
-    "key",
-    "repeats",
-}
+WITH_APPEND = set("data sheet blank append seed missing forms earlier key repeats".split())
 """Parameters that may be given with --append."""
 ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
 
@@ -95,22 +84,22 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     return forms
 
 
-@click.command()
-@click.argument("data")
-@click.option("--scheme", help="A registered scheme.")
+@command()
+@argument("data")
+@option("--scheme", help="A registered scheme.")
 @several(
     "--levels",
     metavar="L,L,...",
     about="Levels in order of release; a rotation has none",
     parse=lambda texts: numbers(",".join(texts)) if texts else [],
 )
-@click.option(
+@option(
     "--epsilon",
     callback=parsed(lambda text: numbers(text, "--epsilon")),
     metavar="E,E,...",
     help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.",
 )
-@click.option(
+@option(
     "--gaussian-dp",
     callback=parsed(lambda text: numbers(text, "--gaussian-dp")),
     metavar="M,M,...",
@@ -118,8 +107,8 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
 )
 @bounds_option
 @seed_option("For studies only: the same copies again; left out, nobody can make them again.")
-@click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
-@click.option(
+@option("-o", "--output", type=PathType(file_okay=False), help="Folder for the copies.")
+@option(
     "--force",
     is_flag=True,
     help="Replace the release in the folder: it can then be neither extended nor appended to.",
@@ -136,40 +125,40 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     about="Columns that go into every copy UNCHANGED; none by default",
     parse=names,
 )
-@click.option(
+@option(
     "--keep-rest",
     is_flag=True,
     help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
 )
-@click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
+@option("--rows", type=IntRange(min=2), help="Only the first so many rows.")
 @param_option("A parameter of the scheme")
-@click.option(
+@option(
     "--format",
     "form",
-    type=click.Choice(("csv", "parquet")),
+    type=Choice(("csv", "parquet")),
     help="Of the copies; like the data by default.",
 )
-@click.option(
+@option(
     "--precision",
-    type=click.Choice(("double", "single")),
+    type=Choice(("double", "single")),
     default="double",
     show_default=True,
     help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
 )
-@click.option(
+@option(
     "--missing",
-    type=click.Choice(("refuse", "drop", "mean", "keep")),
+    type=Choice(("refuse", "drop", "mean", "keep")),
     default="refuse",
     show_default=True,
     help="Blank cells: leave their records out, perturb the column's mean in their place, or keep them blank in every copy.",
 )
-@click.option(
+@option(
     "--round",
     "rounded",
     is_flag=True,
     help="Round each column to the step that its values lie on: whole numbers, cents, days.",
 )
-@click.option(
+@option(
     "--unit",
     metavar="COLUMN",
     help="Households or persons: all records of one get one noise in columns that are constant within each.",
@@ -188,9 +177,9 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     about="Cut copies off at bounds that you state",
     parse=_clip,
 )
-@click.option(
+@option(
     "--append",
-    type=click.Path(file_okay=False),
+    type=PathType(file_okay=False),
     help="Folder of a release that DATA has new records for: its scheme, levels.",
 )
 @several(
@@ -198,12 +187,12 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     metavar="FILE",
     about="With --append: originals of each batch that is out, in order",
 )
-@click.option(
+@option(
     "--key",
     metavar="COLUMN",
     help="With --append: a column that identifies records; those that are out already are refused.",
 )
-@click.option(
+@option(
     "--repeats",
     is_flag=True,
     help="With --append and --key: perturb records that are out already once more.",
@@ -247,7 +236,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.copy_files.write import append_copies
+    from auditor.runs.copy_files.append import append_copies
 
     with one_line_warnings():
         folder = Path(append)
@@ -331,16 +320,16 @@ def _release(
         say(FOR_RELEASE if treatment.is_plain else NOT_EXTENDED)
 
 
-@click.command()
-@click.argument("attack", metavar="NAME")
-@click.argument("copies", nargs=-1, required=True, metavar="COPY...")
-@click.option(
+@command()
+@argument("attack", metavar="NAME")
+@argument("copies", nargs=-1, required=True, metavar="COPY...")
+@option(
     "--original",
     required=True,
     metavar="DATA",
     help="The table that the copies are of: a file, or a registered source.",
 )
-@click.option(
+@option(
     "--scheme",
     callback=parsed(lambda text: value_of(text, "--scheme")),
     metavar="NAME",
@@ -352,13 +341,13 @@ def _release(
     about="The copies' levels, in their order",
     parse=lambda texts: numbers(",".join(texts)) if texts else (),
 )
-@click.option(
+@option(
     "--columns",
     callback=parsed(names),
     metavar="A,B,...",
     help="Columns to rebuild; by default those of numbers that the original and all copies have.",
 )
-@click.option(
+@option(
     "--knowledge",
     callback=parsed(lambda text: value_of(text, "--knowledge")),
     default="perfect",
@@ -367,7 +356,7 @@ def _release(
 )
 @param_option("A parameter of the attack")
 @seed_option("Of the records that an adversary is given.", 0)
-@click.option(
+@option(
     "-o",
     "--output",
     metavar="FILE",
@@ -380,13 +369,8 @@ def attack(output: str | None, **options: Any) -> None:
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
     original.
     """
-    from auditor.runs.attack_files import (
-        Request,
-        attack_files,
-        check_output,
-        described,
-        write_estimate,
-    )
+    from auditor.runs.attack_files import Request, attack_files
+    from auditor.runs.estimate_files import check_output, described, write_estimate
 
     warn_of_broken_plugins()
     asked = Request(**options)
@@ -402,36 +386,34 @@ def attack(output: str | None, **options: Any) -> None:
 UTILITIES = ("mean", "regression", "classifier")
 
 
-@click.command()
-@click.argument("data")
-@click.option(
-    "--copies", type=int, required=True, metavar="M", help="How many copies there shall be."
-)
-@click.option(
+@command()
+@argument("data")
+@option("--copies", type=int, required=True, metavar="M", help="How many copies there shall be.")
+@option(
     "--unknown",
     type=float,
     required=True,
     metavar="SHARE",
     help="Share of every attribute that must stay unknown, as 0.5.",
 )
-@click.option(
+@option(
     "--utility",
-    type=click.Choice(UTILITIES),
+    type=Choice(UTILITIES),
     default="mean",
     show_default=True,
     help="Measure of the loss of use.",
 )
-@click.option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
+@option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
 @several(
     "--scheme", "schemes", metavar="NAME", about="A scheme to consider; all for numbers by default"
 )
-@click.option(
+@option(
     "--columns",
     callback=parsed(names),
     metavar="A,B,...",
     help="Columns to perturb; every numeric one that is no identifier by default.",
 )
-@click.option(
+@option(
     "--spread",
     type=float,
     default=4.0,
@@ -440,21 +422,21 @@ UTILITIES = ("mean", "regression", "classifier")
 )
 @param_option("Of the schemes, as replacement=prior")
 @bounds_option
-@click.option(
+@option(
     "--epsilon",
     type=float,
     metavar="E",
     help="The largest ε at δ that all copies together may have; needs --bounds.",
 )
-@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
-@click.option(
+@option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
+@option(
     "--rows",
-    type=click.IntRange(min=20),
+    type=IntRange(min=20),
     help="Records to measure; by default as many as the target needs.",
 )
 @seed_option("Seed of the measurements, not of copies.", 1)
-@click.option(
-    "-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page."
+@option(
+    "-o", "--output", type=PathType(file_okay=False), help="Folder for the scenario and the page."
 )
 @format_option("table", "markdown", "html")
 @quiet_option

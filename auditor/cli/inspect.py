@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import rich_click as click
+from rich_click import Choice, argument, command, option
 
 from auditor.base import AuditorError, bounded
 from auditor.cli.arguments import (
@@ -31,7 +31,7 @@ COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")
 
 
-@click.command()
+@command()
 @scenario_options
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
@@ -44,8 +44,8 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
         each(checked, lambda each: tell(bounded(outline(*within_budget(each, check_data(each))))))
 
 
-@click.command(name="list")
-@click.argument("what", required=False, type=click.Choice(LISTS))
+@command(name="list")
+@argument("what", required=False, type=Choice(LISTS))
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
@@ -55,8 +55,8 @@ def list_(what: str | None) -> None:
     put(listing((what,) if what else LISTS))
 
 
-@click.command()
-@click.argument("name")
+@command()
+@argument("name")
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
@@ -66,25 +66,25 @@ def show(name: str) -> None:
     put(page(name))
 
 
-@click.command()
-@click.argument("files", metavar="FILE", nargs=-1, required=True)
-@click.option(
+@command()
+@argument("files", metavar="FILE", nargs=-1, required=True)
+@option(
     "--data",
     metavar="DATA",
     help="Make it for this table: a file, a folder of parts or a registered source.",
 )
-@click.option(
+@option(
     "--copies",
     metavar="COPY…",
     multiple=True,
     help="With --data: audit these copies, in files with their most trusted recipient's first.",
 )
-@click.option(
+@option(
     "--template",
     metavar="NAME",
     help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@option("--force", is_flag=True, help="Overwrite files that are there.")
 @file_options
 @guarded
 def new(
@@ -169,7 +169,7 @@ def _write(path: Path, content: bytes) -> None:
         write_atomically(path, content)
 
 
-@click.command()
+@command()
 @guarded
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors."""
@@ -181,8 +181,8 @@ def schema() -> None:
     put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
 
 
-@click.command()
-@click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
+@command()
+@argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @format_option(*FORMATS, "html", about="What to make.")
 @full_option
 @file_option
@@ -199,9 +199,9 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
         deliver(rendered(form, loaded), output, results)
 
 
-@click.command()
-@click.argument("old")
-@click.argument("new")
+@command()
+@argument("old")
+@argument("new")
 @format_option(*COMPARISONS, about="What to make.")
 @file_option
 @guarded

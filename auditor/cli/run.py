@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+from rich_click import IntRange, Path as PathType, command, option
 
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.cli.arguments import (
@@ -36,24 +36,24 @@ WORKERS = "Processes; results do not depend on it. Of a short run one, else as m
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 
-@click.command()
-@click.option(
+@command()
+@option(
     "-o",
     "--output",
-    type=click.Path(file_okay=False),
+    type=PathType(file_okay=False),
     default="audit",
     show_default=True,
     help="Folder for the results.",
 )
-@click.option(
+@option(
     "-j",
     "--workers",
-    type=click.IntRange(1, 1024),
+    type=IntRange(1, 1024),
     default=None,
     show_default="as the run is worth",
     help=WORKERS,
 )
-@click.option(
+@option(
     "--cluster",
     metavar="ADDRESS",
     help="A running Dask scheduler to use instead of processes here.",
@@ -61,14 +61,14 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 @scenario_options
 @format_option(*FORMATS)
 @full_option
-@click.option(
+@option(
     "--junit-xml",
     metavar="FILE",
-    type=click.Path(dir_okay=False),
+    type=PathType(dir_okay=False),
     help="Write the verdicts as JUnit XML, too, for CI systems.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
-@click.option(
+@option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
+@option(
     "--resume",
     is_flag=True,
     help="Use what earlier runs have finished; only what is missing or has changed is carried out.",
@@ -242,18 +242,18 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
         say("interrupted, but everything was finished and written")
 
 
-@click.command()
-@click.option(
+@command()
+@option(
     "--rows",
-    type=click.IntRange(min=2),
+    type=IntRange(min=2),
     default=[1000],
     show_default=True,
     multiple=True,
     help="Records in each table (repeatable: each size is tested).",
 )
-@click.option(
+@option(
     "--releases",
-    type=click.IntRange(min=1),
+    type=IntRange(min=1),
     default=[5],
     show_default=True,
     multiple=True,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags, Names, Options, frozen
+from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -63,7 +63,7 @@ class Asked:
     large: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Cleaned:
     """Records of a table as numbers.
 
@@ -190,7 +190,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         numbers = (
             x[:, places] if fill is None else np.where(np.isnan(x[:, places]), fill, x[:, places])
         )
-        codes = [new[x[:, len(every) + k].astype(np.intp)] for k, (_, new) in enumerate(coders)]
+        codes = [new[x[:, len(every) + k].astype(int)] for k, (_, new) in enumerate(coders)]
         return np.column_stack([numbers, *codes])
 
     content = _gathered(
@@ -376,7 +376,7 @@ class Column:
         if self.kinds != {"categories"}:
             floats = self.floats and self.kinds == {"numbers"}
             values = [label for label, code in self.labels.items() if code in used]
-            observed = pd.Series(values, dtype=np.float64 if floats else None)
+            observed = pd.Series(values, dtype=float if floats else None)
             labels = list(pd.factorize(observed, sort=True)[1])
         places = dict(zip(labels, range(len(labels)), strict=True))
         return domain_of(name, labels), np.array([places.get(label, -1.0) for label in self.labels])

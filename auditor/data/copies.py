@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, DataError, counted, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Codes, Flags, Indices
+from auditor.base.types import Array, Codes, Flags, Indices, Names, unprinted
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
@@ -133,7 +133,7 @@ def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Copy:
     """A copy in the original's records and columns.
 
@@ -155,15 +155,15 @@ class Copy:
     values: Array
     held: Flags
     said: Flags
-    others: tuple[str, ...] = ()
+    others: Names = ()
     beyond: int = 0
-    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=int))
     """File row of each original record, shape (n,), −1 where the copy lacks it."""
     order: Array | None = None
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
     """
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
     """Columns that are read from columns of other names."""
 
     @property
@@ -281,7 +281,7 @@ def read_copy(
 def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
     """Codes of a copy of categories, shape (n,); 0 where missing."""
     full = copy.full(slice(None))[:, None]
-    return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(np.intp).T))
+    return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(int).T))
 
 
 class _Match(NamedTuple):
@@ -485,7 +485,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
 
 def _as_floats(cells: pd.Series[Any]) -> Array:
     numbers = pd.to_numeric(cells, errors="coerce")
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers.to_numpy(dtype=float, na_value=np.nan)
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Indices, Names, Options, frozen
+from auditor.base.types import Array, Generator, Indices, Names, Options, frozen
 from auditor.data.clean import Asked, Read, cleaned
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
@@ -76,7 +76,7 @@ class Raw:
     pieces: Sequence[Piece] = ()
     source: Source | None = None
     every: Names = ()
-    begun: np.random.Generator | None = None
+    begun: Generator | None = None
 
     @property
     def is_large(self) -> bool:
@@ -98,7 +98,7 @@ class Raw:
 
 
 def load_table(
-    use: DataUse, rng: np.random.Generator, base: Path | None = None, varied: bool = True
+    use: DataUse, rng: Generator, base: Path | None = None, varied: bool = True
 ) -> Table:
     """Table that a scenario requests, fit to be audited.
 
@@ -233,7 +233,7 @@ def _in_batches(table: Table, first: int | None) -> Table:
 
 
 def load_target(
-    use: DataUse, target: str, rng: np.random.Generator, base: Path | None = None
+    use: DataUse, target: str, rng: Generator, base: Path | None = None
 ) -> NDArray[Any]:
     """One column, (n,), with the records of ``load_table``.
 
@@ -262,7 +262,7 @@ def load_target(
             f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it"
         )
     if kind_of(label) == "numbers":
-        return label.to_numpy(dtype=np.float64)
+        return label.to_numpy(dtype=float)
     return label.astype(str).to_numpy(dtype=np.str_)
 
 
@@ -298,7 +298,7 @@ def _units(cells: pd.Series[Any]) -> Indices:
 
 
 def _check_weights(name: str, cells: pd.Series[Any]) -> None:
-    w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if len(bad):
         why = f"weights are numbers of at least 0, and record {bad[0] + 1} has none"
@@ -329,7 +329,7 @@ def raw_columns(
     rows: int | None = None,
     parameters: Options | None = None,
     base: Path | None = None,
-    rng: np.random.Generator | None = None,
+    rng: Generator | None = None,
     **beside: str | None,
 ) -> Raw:
     """Selected columns of a file, a folder of parts, or a registered source.
@@ -412,7 +412,7 @@ def _drawn(
     columns: Names | None,
     rows: int | None,
     parameters: Options,
-    rng: np.random.Generator,
+    rng: Generator,
     beside: Mapping[str, str | None],
 ) -> Raw:
     with asked_source(name, parameters, rows) as made:
@@ -451,7 +451,7 @@ Stored = Literal["date", "time", "integer", "float", ""]
 
 
 def raw_frames(
-    data: str, columns: Names | None, rows: int | None, rng: np.random.Generator
+    data: str, columns: Names | None, rows: int | None, rng: Generator
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, in batches."""
     raw = raw_columns(data, columns, rows, rng=rng)

@@ -79,16 +79,16 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
         names = tuple(map(str, X.columns))
         if len(set(names)) != len(names):
             raise DataError("two columns have the same name")
-        return np.asarray(X, dtype=np.float64), names
+        return np.asarray(X, dtype=float), names
     named = isinstance(X, pd.Series) and X.name is not None
     try:
         cells = np.asarray(X)
         if (
-            not any(isinstance(cell, (str, bytes)) for cell in cells.flat)
+            not any(isinstance(cell, str | bytes) for cell in cells.flat)
             if cells.dtype.kind == "O"
             else cells.dtype.kind in "biuf"
         ):
-            return np.asarray(X, dtype=np.float64), (str(X.name),) if named else ()
+            return np.asarray(X, dtype=float), (str(X.name),) if named else ()
     except (TypeError, ValueError):
         pass
     raise DataError("the table must hold numbers only")
@@ -104,7 +104,7 @@ def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Mic
     ``whole`` columns, shape (N,), become 64-bit integers if the original's are. If columns differ
     from the original's, only the index is kept, and columns are ``y1, y2, …``.
     """
-    framed = isinstance(X, (pd.DataFrame, pd.Series))
+    framed = isinstance(X, pd.DataFrame | pd.Series)
     if values.size != np.size(X):
         columns = [f"y{column}" for column in range(1, values.shape[1] + 1)]
         return pd.DataFrame(values, index=X.index, columns=columns) if framed else values
@@ -218,8 +218,8 @@ def batch_like(original: Microdata, X: Microdata) -> Microdata:
     DataError
         Its columns, categories or kind differ from the original's.
     """
-    if isinstance(original, (pd.DataFrame, pd.Series)) != isinstance(
-        X, (pd.DataFrame, pd.Series)
+    if isinstance(original, pd.DataFrame | pd.Series) != isinstance(
+        X, pd.DataFrame | pd.Series
     ) or np.ndim(original) != np.ndim(X):
         raise DataError(
             "a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions"
@@ -255,7 +255,7 @@ def _in_type(column: Series, kind: Any) -> Series:
 
 def stacked(before: Microdata, X: Microdata) -> Microdata:
     """Records followed by a batch; running labels continue."""
-    if isinstance(before, (pd.DataFrame, pd.Series)):
+    if isinstance(before, pd.DataFrame | pd.Series):
         return pd.concat([before, X], ignore_index=_counts(before.index) and _counts(X.index))
     return np.concatenate([np.asarray(before), np.asarray(X)])
 
@@ -273,7 +273,7 @@ def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
         Some are, and not ``allowed``; else a warning counts them.
     """
     if (
-        not isinstance(original, (pd.DataFrame, pd.Series))
+        not isinstance(original, pd.DataFrame | pd.Series)
         or _counts(original.index)
         or _counts(X.index)
     ):

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from auditor import registry
 from auditor.base import DataError, PluginError, PluginFailed, listed, nearest, pd, quoted, scipy
-from auditor.base.types import Array, Names, Options, frozen
+from auditor.base.types import Array, Generator, Names, Options, frozen
 from auditor.data.columns.checks import check_rows
-from auditor.data.table import DataUse, Promised, Table, is_file
+from auditor.data.table import DataUse, Promised, Table as Table, is_file
 from auditor.process.containment import contained
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
@@ -26,7 +26,7 @@ from auditor.registry.parameters import explain, sentence
 class Outline(NamedTuple):
     """Properties of a table known in advance: exact moments, divisor n."""
 
-    columns: tuple[str, ...]
+    columns: Names
     rows: int
     mean: Array
     covariance: Array
@@ -42,7 +42,7 @@ class Source(Plugin):
     kind = "source"
     description: ClassVar[str] = ""
     licence: ClassVar[str] = ""
-    labels: ClassVar[tuple[str, ...]] = ()
+    labels: ClassVar[Names] = ()
     """Class columns, excluded unless ``columns:`` names them."""
 
     def width(self) -> int:
@@ -68,21 +68,21 @@ class Source(Plugin):
     public: ClassVar[bool] = False
     """Whether its records are synthetic or published, so that figures are not rounded."""
 
-    def population(self, rng: np.random.Generator) -> Array | None:
+    def population(self, rng: Generator) -> Array | None:
         """Population covariance of all columns, if stated.
 
         ``rng`` is as given to ``frame``, to draw a random law again.
         """
         return None
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
         """Columns, drawn with ``rng`` alone.
 
         ``rows``: records to draw (None: the default), or first records.
         """
         return pd.DataFrame(dict(self.numbers(rows, rng)))
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+    def numbers(self, rows: int | None, rng: Generator) -> Mapping[str, NDArray[Any]]:
         """Columns by name; arguments as in ``frame``.
 
         Integers or floats of shape (n,), NaN if missing. Only audited columns are accessed.
@@ -98,11 +98,11 @@ class Synthetic(Source):
     usual_rows: ClassVar[int] = 1000
     """Number of records by default."""
 
-    def records(self, n: int, rng: np.random.Generator) -> Array:
+    def records(self, n: int, rng: Generator) -> Array:
         """Draw n records of the attributes ``x1`` to ``xN``, shape (n, N)."""
         raise NotImplementedError
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+    def numbers(self, rows: int | None, rng: Generator) -> Mapping[str, NDArray[Any]]:
         """Columns of the records."""
         values = self.records(self.usual_rows if rows is None else rows, rng)
         return {f"x{i}": column for i, column in enumerate(values.T, 1)}

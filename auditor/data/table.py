@@ -112,7 +112,7 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file."""
-        return not isinstance(self.content, (np.ndarray, Promised)) or (
+        return not isinstance(self.content, np.ndarray | Promised) or (
             self.categorical is not None and self.categorical.streamed
         )
 

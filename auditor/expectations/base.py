@@ -15,7 +15,7 @@ from auditor.base import AuditorError, PluginError
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
-    Evidence,
+    Evidence as Evidence,
     ExpectationRecord,
     Measurement,
     ReleaseEvidence,

@@ -264,7 +264,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     def __enter__(self) -> contained:
         self._process = os.getpid()
-        self._before = [(put_back, read()) for read, put_back in _KEPT]
+        self._before = _state()
         _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             # a real Ctrl-C
@@ -280,13 +280,11 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         if os.getpid() != self._process:
             leave(1)
         _free_exit()
-        for put_back, state in self._before:
-            with suppress(Exception):
-                put_back(state)
+        _put_back(*self._before)
         if (
             error is None
             or isinstance(error, CtrlC)
-            or (isinstance(error, (StorageError, WorkersLost)) and is_ours(error))
+            or (isinstance(error, StorageError | WorkersLost) and is_ours(error))
         ):
             return False
         found = safe_error(error)
@@ -363,47 +361,25 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _handlers() -> dict[int, Any]:
-    return {number: signal.getsignal(number) for number in SIGNALS} if _in_main_thread() else {}
+def _state() -> tuple[Any, ...]:
+    handlers = {number: signal.getsignal(number) for number in SIGNALS} if _in_main_thread() else {}
+    folder = None
+    with suppress(OSError):  # the folder may have been removed
+        folder = os.getcwd()  # noqa: PTH109 - a hundred thousand times a run
+    errors: Any = getattr(sys.modules.get("numpy"), "geterr", dict)()
+    return (sys.stdin, sys.stdout, sys.stderr), handlers, folder, errors
 
 
-def _set_handlers(before: dict[int, Any]) -> None:
-    for number, handler in before.items():
+def _put_back(streams: Any, handlers: dict[int, Any], folder: str | None, errors: Any) -> None:
+    sys.stdin, sys.stdout, sys.stderr = streams
+    for number, handler in handlers.items():
         if handler is not None and signal.getsignal(number) is not handler:
             signal.signal(number, handler)
-
-
-def _folder() -> str | None:
-    with suppress(OSError):  # the folder may have been removed
-        return os.getcwd()  # noqa: PTH109 - a hundred thousand times a run
-    return None
-
-
-def _set_folder(before: str | None) -> None:
-    if before is not None and _folder() != before:
-        os.chdir(before)
-
-
-def _set_streams(before: tuple[Any, Any, Any]) -> None:
-    sys.stdin, sys.stdout, sys.stderr = before
-
-
-def _numpy_errors() -> dict[str, Any] | None:
-    numpy = sys.modules.get("numpy")
-    return None if numpy is None or not hasattr(numpy, "geterr") else numpy.geterr()
-
-
-def _set_numpy_errors(before: dict[str, Any] | None) -> None:
-    if before is not None:
-        sys.modules["numpy"].seterr(**before)
-
-
-_KEPT: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
-    (lambda: (sys.stdin, sys.stdout, sys.stderr), _set_streams),
-    (_handlers, _set_handlers),
-    (_folder, _set_folder),
-    (_numpy_errors, _set_numpy_errors),
-)
+    with suppress(OSError):
+        if folder is not None:
+            os.chdir(folder)
+    if errors:
+        sys.modules["numpy"].seterr(**errors)
 
 
 def _hold_exit() -> None:

@@ -7,9 +7,9 @@ A path is ``("attacks", 1, "components")``: keys, and numbers, ids or names of l
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, Union, cast, get_args
 
 from pydantic import (
@@ -38,14 +38,14 @@ _KINDS = {
 }
 
 
-def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
+def is_whole(value: Any, low: float = -inf, high: float = inf) -> TypeGuard[int]:
     """Whether a value is an integer in a range; booleans are not."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a number; booleans are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole(value: Any) -> Any:
@@ -122,7 +122,7 @@ def kind_of(value: object) -> str:
 
 def shown(value: Any) -> str:
     """Format a scenario's value for a message, without table content."""
-    if isinstance(value, (list, tuple, dict)) and len(value) > 4:
+    if isinstance(value, list | tuple | dict) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     try:
         text = "nothing" if value is None else repr(value)
@@ -213,7 +213,7 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
         absent = item["type"] == "missing" and step == len(item["loc"]) - 1
         if isinstance(value, dict) and isinstance(part, str) and (part in value or absent):
             place, value = (*place, part), value.get(part)
-        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+        elif isinstance(value, list | tuple) and isinstance(part, int) and part < len(value):
             place, value = (*place, part), value[part]
         else:
             branches.setdefault(place, part)

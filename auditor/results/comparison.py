@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,7 @@ def _more_exposed(before: Cells, after: Cells) -> list[str]:
         if place not in strongest:
             continue
         (left, error), (was, was_error) = pooled(group), pooled(strongest[place])
-        reach = Z_95 * math.hypot(error or 0.0, was_error or 0.0)
+        reach = Z_95 * hypot(error or 0.0, was_error or 0.0)
         if was - left > max(reach, NOTICED * was):
             first = f"{_label(group[0])}: leaves {100 * left:.3g} % of the variance unknown"
             other = f"{100 * was:.3g} % ({_label(strongest[place][0])})"
@@ -243,7 +243,7 @@ def _changes(pairs: list[tuple[list[Measurement], list[Measurement]]]) -> list[C
         [
             two_sided(
                 b - a,
-                math.hypot(uncertainty(before), uncertainty(after)),
+                hypot(uncertainty(before), uncertainty(after)),
                 _scale(before[0].metric, a, b),
             )
             for (before, after), ((a, _), (b, _)) in zip(pairs, figures, strict=True)

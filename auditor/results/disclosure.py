@@ -23,10 +23,10 @@ docs/privacy.md states how precisely a record can still be located.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
 
 def rounded(value: float, rows: int) -> float:
     """Figure without stated error, with the precision of a variance."""
-    return half_step(value, abs(value) * math.sqrt(2.0 / rows))
+    return half_step(value, abs(value) * sqrt(2.0 / rows))
 
 
 def _table(tables: Sequence[DataSummary], sweep: Options) -> DataSummary:
@@ -243,7 +243,7 @@ def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribu
         return [spread]
     if _too_few(table):
         return []
-    factor = half_step(spread.edges[-1], spread.edges[-1] / math.sqrt(2.0 * table.rows)) / (
+    factor = half_step(spread.edges[-1], spread.edges[-1] / sqrt(2.0 * table.rows)) / (
         spread.edges[-1] or 1.0
     )
     return [spread._replace(edges=tuple(edge * factor for edge in spread.edges))]
@@ -279,23 +279,21 @@ def _summary(exact: DataSummary) -> DataSummary:
         if attribute.variance is None or attribute.mean is None
         else attribute.model_copy(
             update={
-                "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
+                "mean": half_step(attribute.mean, sqrt(attribute.variance / n)),
                 "variance": rounded(attribute.variance, n),
                 "unit": None if attribute.unit is None else rounded(attribute.unit, 4 * n),
             }
         )
         for attribute in exact.attributes
     ]
-    correlation = [
-        [half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation
-    ]
+    correlation = [[half_step(value, 1.0 / sqrt(n)) for value in row] for row in exact.correlation]
     return exact.model_copy(
         update={"attributes": attributes, "correlation": correlation, "disclosure": "rounded"}
     )
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
-    asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
+    asked = [value for value in record.where.values() if isinstance(value, int | float | list)]
     stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
     bound = record.bound if record.bound in asked else None
     if why := _too_few(table):

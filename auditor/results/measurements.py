@@ -55,7 +55,7 @@ class Coded(NamedTuple):
             if place == len(values):
                 values.append(value)
             places.append(place)
-        return cls(np.array(places, dtype=np.intp), values)
+        return cls(np.array(places, dtype=int), values)
 
     def put(self, rows: Any, value: Any) -> Coded:
         """Column with one value in some rows."""
@@ -200,7 +200,7 @@ class Measurements(Sequence[Measurement]):
 
         Rows of one cell have equal ``fields``.
         """
-        cell = np.zeros(len(self), dtype=np.intp)
+        cell = np.zeros(len(self), dtype=int)
         for field in fields:
             places, values = self.columns[field]
             cell = np.unique(cell * len(values) + places, return_inverse=True)[1]
@@ -210,11 +210,11 @@ class Measurements(Sequence[Measurement]):
 
 def numbers(column: Iterable[float | None]) -> Array:
     """Numbers as an array, NaN for None."""
-    return np.array([math.nan if value is None else value for value in column], dtype=np.float64)
+    return np.array([math.nan if value is None else value for value in column], dtype=float)
 
 
 def _key(value: Any) -> Any:
-    return value if value is None or isinstance(value, (str, int, tuple)) else repr(value)
+    return value if value is None or isinstance(value, str | int | tuple) else repr(value)
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:

@@ -49,17 +49,9 @@ TABLE = "results.parquet"
 ROWS_AT_ONCE = 4_096
 """Rows in memory as text."""
 
-HEAD = {
-    "scenario",
-    "provenance",
-    "data",
-    "releases",
-    "plugins",
-    "references",
-    "attack_kinds",
-    "untried",
-    "left_out",
-}
+HEAD = set(
+    "scenario provenance data releases plugins references attack_kinds untried left_out".split()
+)
 """Fields written unchanged, before the long lists."""
 
 
@@ -276,7 +268,7 @@ class AuditResult(Record):
         released = self.disclosed()
         table = measurements.parquet(released.measurements)
         coalitions = released.measurements.columns["coalition"]
-        held = np.array([len(held) for held in coalitions.values], dtype=np.intp)
+        held = np.array([len(held) for held in coalitions.values], dtype=int)
         values = 17 * len(released.measurements) + 2 * int(held[coalitions.places].sum())
         beside = None
         if values > MOST_IN_JSON:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
+from math import fsum, inf, nan, sqrt
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from auditor.base import shortened
-from auditor.base.types import Coalition, Plain, frozen
+from auditor.base.types import Coalition, Levels, Plain, frozen
 from auditor.numerics.statistics import one_sided, quantile
 from auditor.registry.parameters import format_path, is_number
 
@@ -55,7 +55,7 @@ def too_large(value: Any) -> str | None:
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
         place, value = waiting.pop()
-        if isinstance(value, (dict, list)):
+        if isinstance(value, dict | list):
             items = value.items() if isinstance(value, dict) else enumerate(value)
             waiting += [((*place, key), item) for key, item in items]
         elif is_number(value) and not -LARGEST <= value <= LARGEST:
@@ -249,13 +249,11 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     values = [record.value for record in records if record.value is not None]
     errors = [record.std_error for record in records]
     if not values:
-        return math.nan, None
-    mean = math.fsum(values) / len(values)
+        return nan, None
+    mean = fsum(values) / len(values)
     if any(error is None for error in errors):
         return mean, None
-    return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(
-        errors
-    )
+    return mean, sqrt(fsum(error**2 for error in errors if error is not None)) / len(errors)
 
 
 def uncertainty(records: Sequence[Measurement]) -> float:
@@ -265,9 +263,7 @@ def uncertainty(records: Sequence[Measurement]) -> float:
     """
     error = pooled(records)[1]
     if error is None:
-        return (
-            math.inf if any(record.error_bar == "replicates-needed" for record in records) else 0.0
-        )
+        return inf if any(record.error_bar == "replicates-needed" for record in records) else 0.0
     return error
 
 
@@ -281,7 +277,7 @@ def mean_theory(records: Sequence[Measurement]) -> float | None:
     values = [record.theory for record in records]
     if not values or any(value is None for value in values):
         return None
-    return math.fsum(value for value in values if value is not None) / len(values)
+    return fsum(value for value in values if value is not None) / len(values)
 
 
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
@@ -392,13 +388,13 @@ class Tried:
     """
 
     scheme: str
-    levels: tuple[float, ...]
+    levels: Levels
     on_paper: float
     exposed: Exposed | None
     verdict: Verdict
     in_full: bool
     pooling: float
-    losses: tuple[float, ...]
+    losses: Sequence[float]
     epsilon: Epsilon | None = None
 
     @property
@@ -409,7 +405,7 @@ class Tried:
     @property
     def loss(self) -> float:
         """Mean loss of use over copies; NaN if unknown."""
-        return sum(self.losses) / len(self.losses) if self.losses else math.nan
+        return sum(self.losses) / len(self.losses) if self.losses else nan
 
 
 @frozen
@@ -599,7 +595,7 @@ class InsiderGain(NamedTuple):
         """P-values of one attribute against gain ≥ margin and ≤ margin."""
         r, bound, error, degrees = (
             self.correlation[place],
-            math.sqrt(margin),
+            sqrt(margin),
             self.std_error[place],
             self.degrees[place],
         )

@@ -21,7 +21,8 @@ from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs.copy_files.read import read_release
-from auditor.runs.estimate import Estimate, attack
+from auditor.runs.estimate import attack
+from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep
 from auditor.runs.output import watched
 from auditor.runs.perturb import Release, perturb

@@ -35,10 +35,10 @@ from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 
 FORMAT = 2
-FOLDER, STATE = "finished-tasks", "run.json"
+FOLDER = "finished-tasks"
 WRITTEN = ("results.json", "results.parquet", "report.html")
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
-ELSEWHERE = ("schema", "title", "cite", "budget", "schemes", "sweep", "replicates", "expect")
+ELSEWHERE = "schema title cite budget schemes sweep replicates expect".split()
 """Sections without influence on measurements, or stated by tasks."""
 DIGITS = 32
 BROKEN = (OSError, ValueError, TypeError, RecursionError)
@@ -96,8 +96,8 @@ class FinishedTasks:
         digests: Sequence[str],
     ) -> None:
         self._keep, self.spent, self._used = keep, 0.0, set[Path]()
-        self._unsure = self._begun = False
-        self._parts, self._keys, self._stamps = _dependencies(scenario, points, tasks, digests)
+        self._unsure = False
+        self._keys, self._stamps = _dependencies(scenario, points, tasks, digests)
         self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
@@ -131,24 +131,12 @@ class FinishedTasks:
             except BROKEN:
                 damaged += 1
         if files:
-            why = self._changed()
-            if damaged:
-                why += (
-                    f"; {damaged} damaged {'entry is' if damaged == 1 else 'entries are'} left out"
-                )
+            entries = "entry is" if damaged == 1 else "entries are"
+            why = f"; {damaged} damaged {entries} left out" * bool(damaged)
             self._keep.tell(
                 f"resumed: {len(found)} of {len(self._keys)} tasks are finished already{why}"
             )
         return found
-
-    def _changed(self) -> str:
-        try:
-            before = dict(json.loads((self._folder / STATE).read_bytes()))
-        except BROKEN:
-            return ""
-        names = self._parts | before
-        changed = [name for name in names if before.get(name) != self._parts.get(name)]
-        return f"; changed since: {', '.join(changed)}" if changed else ""
 
     def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
         """Write a task's result, unless a cell failed or a file changed.
@@ -170,13 +158,10 @@ class FinishedTasks:
         with shielded(), storing(path):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(path, content, private=True)
+            first = not self._used
             self._used.add(path)
-            if not self._begun:
-                self._begun = True
-                if not self._keep.resume:
-                    self._remove_others()
-                state = json.dumps(self._parts).encode()
-                write_atomically(self._folder / STATE, state, private=True)
+            if first and not self._keep.resume:
+                self._remove_others()
         kept: list[ReleaseAudit] = _decode(json.loads(text)[1])
         return kept
 
@@ -207,10 +192,8 @@ Stamp = tuple[int, int] | None
 
 def _dependencies(
     scenario: Scenario, points: Sequence[Scenario], tasks: Sequence[Task], digests: Sequence[str]
-) -> tuple[dict[str, str], list[str], dict[Path, Stamp]]:
+) -> tuple[list[str], dict[Path, Stamp]]:
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
-    parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
-    parts["the table"] = _digest(digests)
     contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
     for at, table in zip(points, digests, strict=True):
         spec, files = at.spec(), _files(at)
@@ -224,11 +207,7 @@ def _dependencies(
         common, schemes = here[_text(dict(task.point))]
         own = [task.point, schemes[task.scheme], task.replicates, task.pooling]
         keys.append(_digest([common, own]))
-    return (
-        parts | {f"file {path.name}": content for path, content in contents.items()},
-        keys,
-        stamps,
-    )
+    return keys, stamps
 
 
 def _text(value: Any) -> str:
@@ -290,7 +269,7 @@ def _files(scenario: Scenario) -> list[Path]:
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, (Mapping, list, tuple)):
+    elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _names(item)
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from auditor import registry
 from auditor.base import AuditorError, AuditorWarning
 from auditor.base.types import Array, Microdata, frozen
 from auditor.data.microdata import (
@@ -183,9 +182,6 @@ class Release:
                 first_batch=out.first_batch or len(out.original),
             )
             return self.line.record(out, made, seed)
-
-    def _repr_html_(self) -> str:
-        return str(registry.get("renderer", "notebook")().release(self))
 
     @cached_property
     def law(self) -> NoiseLaw | None:

@@ -117,7 +117,7 @@ def _strongest(measurements: Measurements) -> list[Cell]:
     for place in dict.fromkeys(name.tolist()):
         # cells that round to the same four digits as the least
         least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))
-        digits = np.char.mod("%.4g", mean[least]).astype(np.float64)
+        digits = np.char.mod("%.4g", mean[least]).astype(float)
         first = least[np.lexsort((estimated[least], digits))[0]]
         found[attribute.values[place]] = errors.taken(cell == first)
     return [Cell.of(cell) for name, cell in found.items() if name != "*" or len(found) == 1]
@@ -183,7 +183,7 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
 
 
 def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
-    held = np.asarray(copies, dtype=np.intp) - 1
+    held = np.asarray(copies, dtype=int) - 1
     covariance = np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)]
     return float(best_unbiased_combination(covariance)[1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import warnings
@@ -11,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from math import ceil, inf, isfinite, sqrt
 from pathlib import Path
 from types import MappingProxyType
 
@@ -201,7 +201,7 @@ def draft(
     few = not copies and found.varied_by * 2 <= MOST_ROWS
     records = min(found.rows, MOST_ROWS) if few else found.rows
     # few records have varying errors, so a safe table needs more noise
-    level = math.ceil(2.0 + 60.0 / math.sqrt(records))
+    level = ceil(2.0 + 60.0 / sqrt(records))
     safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
     bare, reading = split_name(source)
     page = Environment(
@@ -219,7 +219,7 @@ def draft(
         levels=f"[{level:.1f}, {4 * level:.1f}]",
         records=records,
         strongest=max(map(abs, found.dependent.values()), default=0.0),
-        stepped=any(math.isfinite(column.step) for column in noisy),
+        stepped=any(isfinite(column.step) for column in noisy),
         safe=safe[0] if len(safe) == 1 else f"[{', '.join(safe)}]",
         margin=f"{_bound(0.01, 1.0, records):g}",
         resolution=f"{_bound(0.1, 10.0, records):g}",
@@ -273,7 +273,7 @@ def text(value: str) -> str:
         with suppress(ScenarioError):
             if scalar(value) == value:
                 return value
-    written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf)
+    written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=inf)
     return visible(written.removesuffix("\n"))
 
 
@@ -287,7 +287,7 @@ def _about(column: Column) -> str:
         facts.append(f"{column.values} different values")
     elif column.step == 1:
         facts.append("whole days" if column.kind == "date" else "whole numbers")
-    elif math.isfinite(column.step):
+    elif isfinite(column.step):
         facts.append(f"in steps of {column.step:g}")
     if column.heap:
         facts.append(f"one value is that of {column.heap:.0%} of the records")
@@ -297,7 +297,7 @@ def _about(column: Column) -> str:
 
 
 def _bound(usual: float, scale: float, records: int) -> float:
-    return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))
+    return min(0.99, max(usual, ceil(100.0 * scale / sqrt(records)) / 100.0))
 
 
 BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.csv")}

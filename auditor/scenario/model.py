@@ -18,22 +18,9 @@ from auditor.scenario.yaml_document import Places
 
 SCENARIO_VERSION = 1
 FIELDS = (
-    "schema",
-    "title",
-    "cite",
-    "seed",
-    "data",
-    "schemes",
-    "knowledge",
-    "coalitions",
-    "attacks",
-    "measures",
-    "utility",
-    "sweep",
-    "replicates",
-    "budget",
-    "expect",
-)
+    "schema title cite seed data schemes knowledge coalitions attacks "
+    "measures utility sweep replicates budget expect"
+).split()
 """Sections in documented order."""
 
 

@@ -103,9 +103,9 @@ class Problems:
         """A list; a single item becomes one. Empty only if ``optional``, and then also null."""
         if optional and value is None:
             return []
-        if isinstance(value, (str, dict)):
+        if isinstance(value, str | dict):
             return [value]
-        if not isinstance(value, (list, tuple)):
+        if not isinstance(value, list | tuple):
             self.add(path, f"must be a list; got {shown(value)}")
             return []
         if not value and not optional:
@@ -167,10 +167,10 @@ def plain(value: Any, path: Path = ()) -> Any:
         why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
     elif isinstance(value, Mapping):
         return {str(key): plain(item, (*path, str(key))) for key, item in value.items()}
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, list | tuple):
         return [plain(item, (*path, place)) for place, item in enumerate(value)]
     elif isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         why = f"is an integer of more than {MOST_DIGITS} digits"
-    elif value is None or isinstance(value, (bool, int, float, str)):
+    elif value is None or isinstance(value, bool | int | float | str):
         return value
     raise ScenarioError([Problem(format_path(path), why)])

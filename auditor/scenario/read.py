@@ -88,7 +88,7 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
         return source.document, source.name, source.base, source.places
     if isinstance(source, Mapping):
         return plain(source), "audit", None, Places()
-    if not isinstance(source, (str, os.PathLike)):
+    if not isinstance(source, str | os.PathLike):
         raise AuditorError(
             f"a scenario is a path, a name, a mapping or a Scenario; got {type(source).__name__}"
         )

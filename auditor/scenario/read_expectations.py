@@ -269,21 +269,8 @@ MEASURES: dict[str, type[Form]] = {
     "empirical-epsilon": _Trials,
     "guarantees": Guarantee,
     **dict.fromkeys(
-        (
-            "closeness",
-            "exact",
-            "entropy-privacy",
-            "error-bounds",
-            "candidates-left",
-            "dissimilarity",
-            "geometry",
-            "anonymity",
-            "belief-gap",
-            "marginal-gap",
-            "share-gap",
-            "history-size",
-            "seconds",
-        ),
+        "closeness exact entropy-privacy error-bounds candidates-left dissimilarity geometry "
+        "anonymity belief-gap marginal-gap share-gap history-size seconds".split(),
         Form,
     ),
 }

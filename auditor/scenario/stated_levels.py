@@ -15,9 +15,9 @@ table, so levels disclose nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp, isclose, isinf, log, sinh
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
-WIDEST = math.log(1e60)
+WIDEST = log(1e60)
 """Largest absolute logarithm of a level in the search."""
 SMALLEST = 1e-200
 """Smallest guarantee figure in the search; the largest is its inverse."""
@@ -140,7 +140,7 @@ def _level_of_scale(scheme: AdditiveScheme, scale: float, units: Array | None) -
     if scheme.distribution == "geometric":
         assert units is not None
         rate = float(units[0]) / scale  # ln 1/q; 2q/(1 − q)² = 1/(2 sinh²(rate/2))
-        return float(units[0] ** 2 / (2.0 * math.sinh(rate / 2.0) ** 2)) if rate < 1400.0 else 0.0
+        return float(units[0] ** 2 / (2.0 * sinh(rate / 2.0) ** 2)) if rate < 1400.0 else 0.0
     return scale**2
 
 
@@ -154,7 +154,7 @@ def _level_of_guarantee(
 
     def at(log_level: float) -> Figure:
         law = KroneckerNoise(
-            np.array([[math.exp(log_level)]]),
+            np.array([[exp(log_level)]]),
             np.diag(changes**2),
             distribution=scheme.distribution,
             one_process=True,
@@ -163,19 +163,19 @@ def _level_of_guarantee(
         return Guarantees(law, changes, ANY_DELTA).of([1])[metric]
 
     most = at(WIDEST)
-    if math.isinf(most.value):
+    if isinf(most.value):
         raise AuditorError(f"no noise of this law keeps any: {metric} is {most.note}")
 
     # μ of Skellam noise is not computed at the lowest levels
     def kept(log_level: float) -> float:
-        return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
+        return log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - log(stated)
 
     try:
         level = root(kept, -WIDEST, WIDEST)
-        if not math.isclose(at(level).value, stated, rel_tol=1e-6):
+        if not isclose(at(level).value, stated, rel_tol=1e-6):
             raise ValueError("a jump, beyond which μ is not computed")
     except (ValueError, OverflowError):
         raise AuditorError(
             f"no noise that can be computed with keeps {metric} {stated:g}"
         ) from None
-    return math.exp(level)
+    return exp(level)

@@ -357,7 +357,7 @@ def spelt_out(value: Any) -> Any:
     """Document without short forms, so that nested fields can be set."""
     if not isinstance(value, dict):
         return value
-    long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
+    long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), str | dict)}
     source = {"data": {"source": value["data"]}} if isinstance(value.get("data"), str) else {}
     return value | long | source
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import field
 from functools import partial
@@ -32,7 +31,7 @@ from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
 from auditor.registry import get, names
-from auditor.runs.estimate import estimate_categories
+from auditor.runs.estimate_categories import estimate_categories
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
@@ -158,7 +157,8 @@ class _AttackContract(Contract):
         before, tried = digest(case.shown()), (case, knowledge, coalition)
         refused: tuple[type[AuditorError], ...] = (AuditorError,)
         try:
-            case.refuse(attack)
+            attack.check_scheme(case.scheme.public)
+            case.refuse(attack, knowledge)
             refused = (NotApplicable,)
             attack.check(case.scheme.family, knowledge)
             values = case.estimate(attack, knowledge, coalition)
@@ -267,37 +267,11 @@ def states(rows: int) -> list[Knowledge]:
 
 
 @frozen
-class Case(ABC):
-    """One release with its possible adversaries."""
+class Numbers:
+    """Copies of a table of numbers, and their possible adversaries."""
 
     scheme: Scheme
     what: str
-
-    @abstractmethod
-    def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
-        """Attack's checked estimate, as in an audit."""
-
-    @abstractmethod
-    def shown(self) -> Iterator[Array]:
-        """Yield every array that an attack could write to."""
-
-    @abstractmethod
-    def states(self) -> list[Knowledge]:
-        """Possible states of knowledge."""
-
-    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Estimates of some records, from one pass and record by record, or None."""
-        return None
-
-    def refuse(self, attack: Attack) -> None:
-        """Raise the attack's objections to scheme or table."""
-        attack.check_scheme(self.scheme.public)
-
-
-@frozen
-class Numbers(Case):
-    """Copies of a table of numbers."""
-
     table: Table = field(repr=False)
     moments: TableMoments = field(repr=False)
     copies: tuple[Array, ...] = field(repr=False)
@@ -339,33 +313,26 @@ class Numbers(Case):
         yield from (self.table.values, self.moments.mean, self.moments.covariance, *self.copies)
 
     def states(self) -> list[Knowledge]:
-        """States of knowledge that the table allows."""
-        return [state for state in states(self.table.rows) if _can_give(state, self.table)]
+        """States of knowledge."""
+        return states(self.table.rows)
 
-    def refuse(self, attack: Attack) -> None:
-        """Raise the attack's objections to scheme or table."""
-        super().refuse(attack)
+    def refuse(self, attack: Attack, knowledge: Knowledge) -> None:
+        """Raise what the table lacks, and the attack's objections to it."""
+        check_knowledge(knowledge, self.table)
         attack.check_table(self.table)
 
 
-def _can_give(knowledge: Knowledge, table: Table) -> bool:
-    try:
-        check_knowledge(knowledge, table)
-    except AuditorError:
-        return False
-    return True
-
-
 @frozen
-class Categories(Case):
-    """Copies of one column of categories."""
+class Categories:
+    """Copies of one column of categories, and their possible adversaries."""
 
+    scheme: UniformScheme
+    what: str
     original: Any = field(repr=False)
     copies: tuple[Microdata, ...] = field(repr=False)
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Posterior, shape (n, s)."""
-        assert isinstance(self.scheme, UniformScheme)
         held = [self.copies[copy - 1] for copy in coalition]
         levels = [levels_of(self.scheme)[copy - 1] for copy in coalition]
         found = estimate_categories(
@@ -390,6 +357,15 @@ class Categories(Case):
                 and not (isinstance(state, Estimated) and state.rows > rows)
             ),
         ]
+
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> None:
+        """No estimates, as records are guessed by outcome."""
+
+    def refuse(self, attack: Attack, knowledge: Knowledge) -> None:
+        """Accept every attack."""
+
+
+Case = Numbers | Categories
 
 
 def cases(scheme: Scheme) -> Iterator[Case]:

@@ -20,8 +20,9 @@ import pytest
 import auditor
 from auditor.base import AuditorError, AuditorWarning
 from auditor.data.formats import release_folder
+from auditor.runs.copy_files.append import append_copies
 from auditor.runs.copy_files.read import read_release
-from auditor.runs.copy_files.write import append_copies, write_copies
+from auditor.runs.copy_files.write import write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import each_once
 

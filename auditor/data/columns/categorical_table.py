@@ -7,11 +7,11 @@ of neighbouring leaves. Heights run from 0 (leaf) to H (root), equal in all bran
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -147,7 +147,7 @@ class CategoricalTable:
 
     @cached_property
     def _scan(self) -> tuple[Indices, str]:
-        counts = np.zeros(self.size, dtype=np.intp)
+        counts = np.zeros(self.size, dtype=int)
         digest = hashlib.sha256(
             repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode()
         )
@@ -181,7 +181,7 @@ def product(
 
 def domain_size(attributes: Sequence[Attribute]) -> int:
     """Number of values in a product domain."""
-    return math.prod(attribute.size for attribute in attributes)
+    return prod(attribute.size for attribute in attributes)
 
 
 def check_size(attributes: Sequence[Attribute]) -> None:
@@ -197,7 +197,7 @@ def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer
     """Product codes from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
-    return codes.astype(code_type(math.prod(shape)), copy=False)
+    return codes.astype(code_type(prod(shape)), copy=False)
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
@@ -263,7 +263,7 @@ def of_column(
 
 def _scores(domain: Sequence[Any]) -> Array | None:
     try:
-        numbers = np.array([float(value) for value in domain if not isinstance(value, (str, bool))])
+        numbers = np.array([float(value) for value in domain if not isinstance(value, str | bool)])
     except (TypeError, ValueError):
         return None
     return numbers if numbers.size == len(domain) else None
@@ -273,7 +273,7 @@ def edges_of(rule: Options, low: float, high: float) -> Array:
     """Stated edges, or equal-width ones over the range."""
     kind, argument = next(iter(rule.items()))
     return (
-        np.asarray(argument, dtype=np.float64)
+        np.asarray(argument, dtype=float)
         if kind == "edges"
         else np.linspace(low, high, argument + 1)
     )
@@ -446,7 +446,7 @@ class Hierarchy:
 
     def borders(self, height: int) -> Array:
         """First place of each node at a height, ascending."""
-        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
+        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(float)
 
     @cached_property
     def ancestors(self) -> dict[int, Node]:
@@ -471,7 +471,7 @@ class Hierarchy:
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        codes = codes_in(self.leaves, column).astype(np.float64)
+        codes = codes_in(self.leaves, column).astype(float)
         missing = column.isna().to_numpy()
         unknown = int(((codes < 0) & ~missing).sum())
         if unknown:

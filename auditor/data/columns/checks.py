@@ -49,24 +49,27 @@ MOST_COLUMNS = 5_000
 """A covariance of this width needs 200 MB, and at the peak there are five."""
 
 NESTED = "mixed or nested values"
-_KINDS = {
-    "integer": "numbers",
-    "floating": "numbers",
-    "mixed-integer-float": "numbers",
-    "decimal": "numbers",
-    "empty": "numbers",  # only missing cells: refused as missing
-    "boolean": "booleans",
-    "string": "text",
-    "categorical": "categories",
-    "date": "dates",
-    "datetime": "dates",
-    "datetime64": "dates",
-    "time": "times of day",
-    "timedelta": "durations",
-    "timedelta64": "durations",
-    "complex": "complex numbers",
-    "bytes": "bytes",
-}
+_KINDS = dict(
+    line.split(": ")
+    for line in """\
+integer: numbers
+floating: numbers
+mixed-integer-float: numbers
+decimal: numbers
+empty: numbers
+boolean: booleans
+string: text
+categorical: categories
+date: dates
+datetime: dates
+datetime64: dates
+time: times of day
+timedelta: durations
+timedelta64: durations
+complex: complex numbers
+bytes: bytes""".splitlines()
+)
+"""Kinds by pandas' inferred types; empty columns are refused as missing."""
 
 
 def kind_of(column: Any) -> str:
@@ -134,10 +137,10 @@ def cells_where(found: Flags, noun: str) -> str:
 def column_floats(column: Any) -> Array:
     """Numeric column, shape (n,), missing cells as NaN."""
     if isinstance(column, np.ndarray):
-        return column.astype(np.float64, copy=False)
+        return column.astype(float, copy=False)
     if column.dtype == object:
-        return np.array([_float(cell) for cell in column], dtype=np.float64)
-    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.array([_float(cell) for cell in column], dtype=float)
+    return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
 
 
 def _float(cell: Any) -> float:
@@ -450,7 +453,7 @@ class RecordKeys:
                 pd.Series(self.cells if numbers is None else numbers, dtype=object)
                 .rank()
                 .to_numpy(),
-                dtype=np.intp,
+                dtype=int,
             )
             - 1
         )
@@ -472,7 +475,7 @@ class RecordKeys:
         if mine is None or theirs is None:
             mine, theirs = self.cells, original.cells
         return np.asarray(
-            pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=np.intp
+            pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=int
         )
 
 
@@ -505,7 +508,7 @@ def _text(cell: Any) -> str | None:
         return ""
     if isinstance(cell, Integral) and not isinstance(cell, bool):
         return str(int(cell))
-    if not isinstance(cell, (float, Decimal)):
+    if not isinstance(cell, float | Decimal):
         return None
     if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
         return ""

@@ -265,7 +265,7 @@ def _formats(different: Series) -> list[str | None]:
 
 
 def _date(column: Column, there: Series, form: str | None) -> Column:
-    days = days_of(there, form).to_numpy(dtype=np.float64)
+    days = days_of(there, form).to_numpy(dtype=float)
     if np.isnan(days).any():
         return replace(column, why="holds dates beyond what can be counted in days")
     if not _varies(days):

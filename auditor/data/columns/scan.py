@@ -18,7 +18,6 @@ values. A column without a step is continuous.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import tempfile
 from collections import deque
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from math import ceil, gcd, isnan, nan
 from operator import add
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -222,7 +222,7 @@ class Grid:
                 size.max(initial=0.0) <= LARGEST
                 and (np.abs(u - whole) <= SLACK + 4.0 * np.finfo(np.float64).eps * size).all()
             ):
-                self.unit = math.gcd(
+                self.unit = gcd(
                     self.unit * 10 ** (places - self.places),
                     int(np.gcd.reduce(whole.astype(np.int64))),
                 )
@@ -233,7 +233,7 @@ class Grid:
     @property
     def step(self) -> float:
         """Step in units of the values; NaN if none."""
-        return math.nan if self.continuous or self.unit == 0 else self.unit / 10.0**self.places
+        return nan if self.continuous or self.unit == 0 else self.unit / 10.0**self.places
 
 
 def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> Resolution:
@@ -245,7 +245,7 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
     >>> resolution(lambda: [x], 3, 3).steps.tolist()
     [10.0, 0.25, nan]
     """
-    every = max(1, math.ceil(rows * width / COUNTED_VALUES))
+    every = max(1, ceil(rows * width / COUNTED_VALUES))
     grids, held, before = [Grid() for _ in range(width)], [], 0
     for x in blocks():
         for grid, column in zip(grids, x.T, strict=True):
@@ -261,8 +261,8 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
 
 def _commonest(column: Array, step: float) -> float:
     return (
-        math.nan
-        if math.isnan(step)
+        nan
+        if isnan(step)
         else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))
     )
 
@@ -398,7 +398,7 @@ class FileCodes:
 def codes_from(x: Array, attributes: Sequence[Attribute], places: Sequence[int]) -> Codes:
     """Product codes, (b,), from columns of numbers to bin, or of codes."""
     columns = [
-        x[:, j].astype(np.intp) if attribute.edges is None else bin_codes(x[:, j], attribute.edges)
+        x[:, j].astype(int) if attribute.edges is None else bin_codes(x[:, j], attribute.edges)
         for attribute, j in zip(attributes, places, strict=True)
     ]
     return joined(attributes, columns)

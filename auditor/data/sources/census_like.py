@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import DataError, pd, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Generator
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Outline, Synthetic
 from auditor.registry import PluginParameters, register
@@ -74,7 +74,7 @@ class CensusLike(Synthetic):
     def width(self) -> int:
         return 2
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
+    def numbers(self, rows: int | None, rng: Generator) -> dict[str, Array]:
         n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
@@ -107,7 +107,7 @@ def enough(rows: int | None) -> int:
     return n
 
 
-def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw(n: int, rho: float, rng: Generator) -> tuple[Array, Array]:
     """Ages (beta) and incomes (gamma) with correlation rho, (n,)."""
     normal, r = rng.standard_normal((n, 2)), copula_parameter(rho)
     # N_2 = r N_1 + √(1 − r²) E
@@ -190,7 +190,7 @@ class Values(Synthetic):
     def domains(self) -> dict[str, list[Any]]:
         return {self.column: list(range(1, self.weights().size + 1))}
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
         cumulative = np.cumsum(self.weights())
         draws = rng.random(self.usual_rows if rows is None else rows) * cumulative[-1]
         return pd.DataFrame(
@@ -234,7 +234,7 @@ class OccupationLike(Values):
 
     def weights(self) -> Array:
         # a fixed shuffle
-        ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
+        ranks = Generator(np.random.PCG64(2009)).permutation(27)
         weights = 1.0 / (ranks + 4.0)
         return np.asarray(weights / weights.sum())
 

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from auditor.base import DataError, counted, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Generator
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, normal_cdf
 from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
@@ -80,7 +80,7 @@ class TwoLevels(PluginParameters):
 
 
 def _shape(value: Any) -> str:
-    if isinstance(value, (dict, TwoLevels)):
+    if isinstance(value, dict | TwoLevels):
         return "levels"
     return "list" if isinstance(value, list) else "number"
 
@@ -160,24 +160,24 @@ class Gaussian(Synthetic):
     def law(self) -> RecordLaw:
         return RecordLaw()
 
-    def records(self, n: int, rng: np.random.Generator) -> Array:
+    def records(self, n: int, rng: Generator) -> Array:
         """Draw n records; unless ``exact``, a larger table extends a smaller one."""
         lam, V, size = self._law(rng)
         drawn = draw(n, lam, V, rng, exact=self.parameters.exact)
         return np.array(self.parameters.mean) + size * drawn
 
-    def population(self, rng: np.random.Generator) -> Array:
+    def population(self, rng: Generator) -> Array:
         """``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
         lam, V, size = self._law(rng)
         return (V * lam) @ V.T * np.multiply.outer(size, size)
 
-    def _law(self, rng: np.random.Generator) -> tuple[Array, Array, Array | float]:
+    def _law(self, rng: Generator) -> tuple[Array, Array, Array | float]:
         given = self.parameters
         if given.covariance is None:
-            lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
+            lam = np.array(eigenvalues(given.spectrum), dtype=float)
             # first, to be independent of the number of records
             return lam, haar(len(lam), rng), 1.0
-        K_X = np.array(given.covariance, dtype=np.float64)
+        K_X = np.array(given.covariance, dtype=float)
         K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
         return *spectral(K_X), size
 
@@ -197,7 +197,7 @@ def spectral(K_X: Array) -> tuple[Array, Array]:
     return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V
 
 
-def draw(n: int, lam: Array, V: Array, rng: np.random.Generator, *, exact: bool = False) -> Array:
+def draw(n: int, lam: Array, V: Array, rng: Generator, *, exact: bool = False) -> Array:
     """Draw n records of ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
     By the symmetric root, and for ``exact`` symmetric whitening. Both are unique up to rounding,
@@ -235,7 +235,7 @@ def _check_covariance(rows: list[list[float]]) -> None:
         raise ValueError(
             f"covariance must be square: {counted(N, 'row')}, but {len(rows[wrong - 1])} entries in row {wrong}"
         )
-    K_X = np.array(rows, dtype=np.float64)
+    K_X = np.array(rows, dtype=float)
     scale = float(np.abs(K_X).max())
     apart = np.argwhere(np.abs(K_X - K_X.T) > ROUNDING * scale)
     if len(apart):
@@ -256,7 +256,7 @@ def _check_covariance(rows: list[list[float]]) -> None:
 Shape = Literal["normal", "exponential", "gamma", "uniform", "laplace", "bimodal"]
 
 
-DRAW: dict[str, Callable[[int, np.random.Generator], Array]] = {
+DRAW: dict[str, Callable[[int, Generator], Array]] = {
     "normal": lambda n, rng: rng.standard_normal(n),
     "exponential": lambda n, rng: rng.standard_exponential(n) - 1.0,
     "gamma": lambda n, rng: (rng.standard_gamma(4.0, n) - 4.0) / 2.0,
@@ -349,7 +349,7 @@ class Components(Synthetic):
             {f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())}
         )
 
-    def records(self, n: int, rng: np.random.Generator) -> Array:
+    def records(self, n: int, rng: Generator) -> Array:
         given = self.parameters
         N = given.attributes or len(given.shapes)
         columns = [DRAW[given.shapes[j % len(given.shapes)]](n, rng) for j in range(N)]
@@ -397,7 +397,7 @@ class Intervals(Synthetic):
         return 1
 
     def law(self) -> RecordLaw:
-        ends = np.array(self.parameters.intervals, dtype=np.float64)
+        ends = np.array(self.parameters.intervals, dtype=float)
         length = np.diff(ends, axis=1)[:, 0]
         share = length / length.sum()
         mean = float(share @ ends.mean(axis=1))
@@ -407,8 +407,8 @@ class Intervals(Synthetic):
             {"x": RecordShape(lambda t: np.interp(t, at, reached), float(at[0]), float(at[-1]))}
         )
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        low, high = np.array(self.parameters.intervals, dtype=np.float64).T
+    def numbers(self, rows: int | None, rng: Generator) -> dict[str, Array]:
+        low, high = np.array(self.parameters.intervals, dtype=float).T
         n = self.usual_rows if rows is None else rows
         place = rng.choice(len(low), size=n, p=(high - low) / (high - low).sum())
         return {"x": low[place] + rng.random(n) * (high - low)[place]}

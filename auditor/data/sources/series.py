@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import pd, quoted, scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Generator
 from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.source import Outline, Source, Synthetic
 from auditor.registry import PluginParameters, register
@@ -49,7 +49,7 @@ class Autoregressive(Synthetic):
     def width(self) -> int:
         return int(self.parameters.attributes)
 
-    def records(self, n: int, rng: np.random.Generator) -> Array:
+    def records(self, n: int, rng: Generator) -> Array:
         given = self.parameters
         common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
         e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
@@ -91,7 +91,7 @@ class MarkovChain(Synthetic):
     def domains(self) -> dict[str, list[Any]]:
         return {"state": list(range(1, self.parameters.values + 1))}
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
         s, n = self.parameters.values, self.usual_rows if rows is None else rows
         moves = rng.random(n) >= self.parameters.stay
         # 1 to s − 1 further, in a circle
@@ -112,7 +112,7 @@ class Shipped(Source):
     public = True
     file: ClassVar[str]
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
         with resources.as_file(FILES / self.file) as path:
             return whole_frame(pieces_of(path), header(path), rows)
 
@@ -165,7 +165,7 @@ class Iris(Source):
     licence = "CC BY 4.0 (UCI Machine Learning Repository); BSD 3-Clause (scikit-learn)"
     labels = ("species",)
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
         # takes a second
         from sklearn.datasets import load_iris
 
@@ -237,6 +237,6 @@ class Inline(Source):
                 )
             return values
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        frame = pd.DataFrame(self.parameters.values, dtype=np.float64)
+    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
+        frame = pd.DataFrame(self.parameters.values, dtype=float)
         return frame if rows is None else frame.head(rows)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError, quoted
-from auditor.base.types import Names, Options, Plain, frozen
+from auditor.base.types import Levels, Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
@@ -188,7 +188,7 @@ class Asked:
 
     def _astray(self, one: Measurement, draws: int, z: float) -> float:
         """`astray`; for a sample also the distance of its mean from the mean of all records."""
-        sample = SURE * math.sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
+        sample = SURE * sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
         return astray(one, draws, z) + sample
 
     def strongest(self, result: AuditResult) -> tuple[list[str], float]:
@@ -196,7 +196,7 @@ class Asked:
         left: dict[str, float] = {}
         for one in self._single(result, self.target):
             if one.value is not None:
-                left[str(one.attack)] = min(left.get(str(one.attack), math.inf), one.value)
+                left[str(one.attack)] = min(left.get(str(one.attack), inf), one.value)
         least = min(left.values())
         return [name for name, share in left.items() if share <= NEAR * least], least
 
@@ -222,7 +222,7 @@ class Asked:
         found = [of_one_release(cell, target) for cell in judged]
         # the spread of one release of all records
         return [
-            one._replace(std_error=one.std_error and one.std_error * math.sqrt(self.part))
+            one._replace(std_error=one.std_error and one.std_error * sqrt(self.part))
             for one in found
         ]
 
@@ -268,7 +268,7 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     """
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
-    spread = None if error is None else math.sqrt(len(drawn)) * error * size
+    spread = None if error is None else sqrt(len(drawn)) * error * size
     # ends of the first draw's interval do not belong to the mean
     return drawn[0]._replace(
         value=mean, std_error=spread, ci_low=None, ci_high=None, theory=mean_theory(drawn)
@@ -295,8 +295,8 @@ def astray(one: Measurement, draws: int, z: float) -> float:
     knows ``s``: then ν and the degrees are infinite. Errors are taken for normal.
     """
     known = one.error_bar == "closed-form"
-    sigma = math.sqrt(1.0 + 1.0 / draws + (0.0 if known else z * z / (2 * (ROW_REDRAWS - 1))))
-    d = sigma * noncentral_quantile(CHANCE, math.inf if known else draws - 1, z / sigma)
+    sigma = sqrt(1.0 + 1.0 / draws + (0.0 if known else z * z / (2 * (ROW_REDRAWS - 1))))
+    d = sigma * noncentral_quantile(CHANCE, inf if known else draws - 1, z / sigma)
     return (d - z) * (one.std_error or 0.0)
 
 
@@ -338,8 +338,8 @@ class Trials:
     stopped: str | None = None
     strong: dict[str, list[str]] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
-    tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
-    audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
+    tried: dict[tuple[str, Levels], Tried] = field(default_factory=dict)
+    audits: dict[tuple[str, Levels], AuditResult] = field(default_factory=dict)
 
     def lowest(self, candidate: Candidate, best: float) -> int | None:
         """First place of a grid whose whole release meets the target, if any.
@@ -418,7 +418,7 @@ class Trials:
         levels, audit = candidate.levels(place), self.audit(candidate, place)
         return self._noted(candidate, levels, audit, in_full=True)
 
-    def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
+    def _audited(self, name: str, candidate: Candidate, levels: Levels) -> AuditResult:
         if (name, levels) not in self.audits:
             strong = self.strong.get(candidate.curve or candidate.name, ())
             every = self.asked.draws
@@ -445,7 +445,7 @@ class Trials:
     def _noted(
         self,
         candidate: Candidate,
-        levels: tuple[float, ...],
+        levels: Levels,
         audit: AuditResult | None,
         *,
         in_full: bool = False,
@@ -500,7 +500,7 @@ class Trials:
         )
 
 
-def _measured_losses(result: AuditResult, copies: int) -> tuple[float, ...]:
+def _measured_losses(result: AuditResult, copies: int) -> Levels:
     name = f"utility_loss_{MODEL.replace('-', '_')}"
     values = [
         [r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)]

@@ -26,7 +26,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array, Plain, frozen
+from auditor.base.types import Array, Levels, Plain, frozen
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.results.records import Epsilon
@@ -52,7 +52,7 @@ Loss = Callable[[Array, Array], float]
 """Of the table's covariance and the noise's in one copy."""
 
 
-def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
+def noise_grid(low: int = -3, high: int = 3) -> Levels:
     """Geometric noise multiples, ``10^low`` to ``10^high``, to 3 digits.
 
     Examples
@@ -112,14 +112,14 @@ class Candidate(ABC):
     copies: int
     spread: float
     scheme: Scheme
-    grid: tuple[float, ...] = field(kw_only=True)
+    grid: Levels = field(kw_only=True)
 
     @property
     def name(self) -> str:
         """Scheme's name."""
         return self.scheme.name
 
-    def place_of(self, levels: tuple[float, ...]) -> int:
+    def place_of(self, levels: Levels) -> int:
         """Place of a release's levels."""
         return next(place for place in range(self.places) if self.levels(place) == levels)
 
@@ -129,7 +129,7 @@ class Candidate(ABC):
         return len(self.grid)
 
     @abstractmethod
-    def levels(self, place: int) -> tuple[float, ...]:
+    def levels(self, place: int) -> Levels:
         """Levels of the copies, the least perturbed first."""
 
     @property
@@ -138,7 +138,7 @@ class Candidate(ABC):
         """Name of the shared curve of exposure; empty without one."""
 
     @abstractmethod
-    def alone(self, place: int) -> tuple[float, ...]:
+    def alone(self, place: int) -> Levels:
         """Level of one copy that is sufficient for all."""
 
     @abstractmethod
@@ -146,18 +146,18 @@ class Candidate(ABC):
         """Distance of two places in words."""
 
     @abstractmethod
-    def unknown(self, levels: tuple[float, ...]) -> float:
+    def unknown(self, levels: Levels) -> float:
         """Share of the worst attribute that closed-form attacks leave."""
 
     @abstractmethod
-    def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
+    def losses(self, levels: Levels) -> Sequence[float]:
         """Each copy's loss of use; empty if it must be measured."""
 
-    def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
+    def guarantees(self, levels: Levels, copies: Sequence[int]) -> Guarantee | None:
         """Guarantee of some copies for every record; None without bounds."""
         return None
 
-    def epsilon(self, levels: tuple[float, ...]) -> Epsilon | None:
+    def epsilon(self, levels: Levels) -> Epsilon | None:
         """ε of all copies together; None without bounds."""
         stated = self.guarantees(levels, range(1, len(levels) + 1))
         if stated is None:
@@ -173,7 +173,7 @@ class Candidate(ABC):
         return None
 
     @cached_property
-    def ratios(self) -> tuple[float, ...]:
+    def ratios(self) -> Levels:
         """Perturbation relative to the least perturbed copy, geometric up to the spread."""
         last = max(1, self.copies - 1)
         return tuple(self.spread ** (place / last) for place in range(self.copies))
@@ -192,14 +192,14 @@ class AddedNoise(Candidate):
     table: TableMoments
     loss: Loss | None
     delta: float = 1e-5
-    grid: tuple[float, ...] = field(default=noise_grid(), kw_only=True)
+    grid: Levels = field(default=noise_grid(), kw_only=True)
 
     @cached_property
     def shape(self) -> Array:
         """``K_0``."""
         return self.scheme.law([1.0], self.table).shape
 
-    def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
+    def guarantees(self, levels: Levels, copies: Sequence[int]) -> Guarantee | None:
         """Guarantee for a change within the stated bounds."""
         if (spans := self.table.spans) is None:
             return None
@@ -209,11 +209,11 @@ class AddedNoise(Candidate):
     def _pencil(self) -> Pencil:
         return Pencil.of(self.table.covariance, self.shape)
 
-    def pooled_level(self, levels: tuple[float, ...]) -> float:
+    def pooled_level(self, levels: Levels) -> float:
         """``v``, the noise multiple of all copies together; 0 if their noise cancels."""
         return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
 
-    def levels(self, place: int) -> tuple[float, ...]:
+    def levels(self, place: int) -> Levels:
         """Levels that together equal one copy at the grid's level."""
         unit = self.grid[place] / self.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
@@ -223,7 +223,7 @@ class AddedNoise(Candidate):
         """Distribution and shape, on which exposure against ``v`` depends."""
         return f"{self.scheme.distribution} noise of shape {self.shape.tobytes().hex()}"
 
-    def alone(self, place: int) -> tuple[float, ...]:
+    def alone(self, place: int) -> Levels:
         """Grid's level."""
         return (float(f"{self.grid[place] / self.pooled_level((1.0,)):.4g}"),)
 
@@ -231,12 +231,12 @@ class AddedNoise(Candidate):
         """Ratio of levels."""
         return f"a factor of {self.grid[place] / self.grid[weaker]:.2g} in σ²"
 
-    def unknown(self, levels: tuple[float, ...]) -> float:
+    def unknown(self, levels: Levels) -> float:
         """Least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
         left = np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
         return float((left / np.diag(self.table.covariance)).min())
 
-    def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
+    def losses(self, levels: Levels) -> Sequence[float]:
         """Each copy's loss by the noise's law; empty if it must be measured."""
         if self.loss is None:
             return ()
@@ -285,11 +285,9 @@ class Retention(Candidate):
     scheme: UniformScheme
     prior: Array
     pi: Array | None = None
-    grid: tuple[float, ...] = field(
-        default=tuple(step / 100 for step in range(99, 0, -1)), kw_only=True
-    )
+    grid: Levels = field(default=tuple(step / 100 for step in range(99, 0, -1)), kw_only=True)
 
-    def levels(self, place: int) -> tuple[float, ...]:
+    def levels(self, place: int) -> Levels:
         """Retention probabilities, each the first over a ratio."""
         return tuple(float(f"{self.grid[place] / ratio:.4g}") for ratio in self.ratios)
 
@@ -298,7 +296,7 @@ class Retention(Candidate):
         """Its name if the least perturbed copy is sufficient (xiao2009, Theorem 1)."""
         return f"single copies of {self.name}" if self.scheme.multilevel else ""
 
-    def alone(self, place: int) -> tuple[float, ...]:
+    def alone(self, place: int) -> Levels:
         """Least perturbed copy."""
         return (self.grid[place],)
 
@@ -306,11 +304,11 @@ class Retention(Candidate):
         """Difference of levels."""
         return f"{self.grid[weaker] - self.grid[place]:.2g} of retention"
 
-    def unknown(self, levels: tuple[float, ...]) -> float:
+    def unknown(self, levels: Levels) -> float:
         """Share unknown to exact Bayes; an upper bound for fresh draws."""
         return left_by_retention(self.prior, max(levels), self.pi)
 
-    def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
+    def losses(self, levels: Levels) -> Sequence[float]:
         """Growth of a share's standard error in each copy."""
         return tuple(share_loss(self.prior, level, self.pi) for level in levels)
 

@@ -48,7 +48,7 @@ class Chosen(NamedTuple):
     measured: Plain
     table: Table
     all_rows: int
-    notes: tuple[str, ...]
+    notes: Names
 
 
 def sample_size(target: float) -> int:
@@ -203,8 +203,8 @@ class Request:
     unknown: float
     utility: str = "mean"
     target: str | None = None
-    schemes: tuple[str, ...] = ()
-    columns: tuple[str, ...] | None = None
+    schemes: Names = ()
+    columns: Names | None = None
     rows: int | None = None
     spread: float = 4.0
     seed: int = 1

@@ -6,18 +6,18 @@ is no longer exact for finished copies (docs/release.md).
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from math import ceil, floor, inf, isinf, isnan, nan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Generator, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -125,7 +125,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
         stated["grid"] = grid and {
             name: step
             for name, step in grid.items()
-            if columns[name].is_open and (lattice or math.isnan(columns[name].step))
+            if columns[name].is_open and (lattice or isnan(columns[name].step))
         }
         stated["post_processing"] = _post_processing(columns, treatment)
         notes += _notes_of(columns, treatment)
@@ -157,7 +157,7 @@ def _blanked(parts: Parts, asked: Asked) -> Parts:
 
 
 def _post_processing(columns: Mapping[str, Finish], asked: Treatment) -> Plain:
-    steps = {name: finish.step for name, finish in columns.items() if not math.isnan(finish.step)}
+    steps = {name: finish.step for name, finish in columns.items() if not isnan(finish.step)}
     said: Plain = {
         "round": steps if asked.rounded else None,
         "clip": {name or "*": list(pair) for name, pair in asked.bounds.items()},
@@ -167,7 +167,7 @@ def _post_processing(columns: Mapping[str, Finish], asked: Treatment) -> Plain:
 
 
 def _notes_of(columns: Mapping[str, Finish], asked: Treatment) -> Iterator[str]:
-    left = [name for name, finish in columns.items() if math.isnan(finish.step)]
+    left = [name for name, finish in columns.items() if isnan(finish.step)]
     if asked.rounded and left:
         yield f"not rounded: {listed(left)}, as {'it has' if len(left) == 1 else 'they have'} no resolution"
     if asked.rounded or asked.bounds:
@@ -274,7 +274,7 @@ class Asked:
     past: tuple[Array, ...] = ()
 
     @property
-    def rng(self) -> np.random.Generator:
+    def rng(self) -> Generator:
         """Random generator of a synthetic source."""
         return stream(self.seed or 0, "data")
 
@@ -381,12 +381,12 @@ class Finish(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether no bound cuts numbers off."""
-        return math.isinf(self.low) and math.isinf(self.high)
+        return isinf(self.low) and isinf(self.high)
 
     def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """A finished column; a rounded one has the original's kind."""
-        x = np.clip(column.to_numpy(dtype=np.float64), self.low, self.high)
-        if math.isnan(self.step):
+        x = np.clip(column.to_numpy(dtype=float), self.low, self.high)
+        if isnan(self.step):
             return pd.Series(x, dtype=column.dtype)
         x = np.rint(x / self.step) * self.step
         if self.kind in ("date", "time"):
@@ -449,13 +449,13 @@ def finishes(
         }
     found = {}
     for name in names:
-        kind, step = kinds[name], steps.get(name, math.nan)
-        if kind == "time" and asked.rounded and math.isnan(step):
+        kind, step = kinds[name], steps.get(name, nan)
+        if kind == "time" and asked.rounded and isnan(step):
             step = SECOND
         low, high = _bounds(name, kind, asked.bounds)
-        if not math.isnan(step):  # inwards: rounding must not cross the bounds
-            low = math.ceil(low / step - 1e-9) * step if low > -math.inf else low
-            high = math.floor(high / step + 1e-9) * step if high < math.inf else high
+        if not isnan(step):  # inwards: rounding must not cross the bounds
+            low = ceil(low / step - 1e-9) * step if low > -inf else low
+            high = floor(high / step + 1e-9) * step if high < inf else high
         if low > high:
             raise AuditorError(
                 f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between"
@@ -465,19 +465,19 @@ def finishes(
 
 
 def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
-    dated, ends = kind in ("date", "time"), [-math.inf, math.inf]
+    dated, ends = kind in ("date", "time"), [-inf, inf]
     texts = bounds.get(name, ("", "") if dated else bounds.get("", ("", "")))
     for end, text in enumerate(map(str.strip, texts)):
         if not text:
             continue
-        number = math.nan
+        number = nan
         if dated:
             days = plain_days(pd.Series([text]))
-            number = math.nan if days is None else float(days[0])
+            number = nan if days is None else float(days[0])
         else:
             with suppress(ValueError):
                 number = float(text)
-        if math.isnan(number):
+        if isnan(number):
             expected = "a date, as 2020-01-31" if dated else "a number"
             raise AuditorError(
                 f"bounds of column {quoted(name)}: each must be {expected}; got {texts[end]!r}"

@@ -52,8 +52,8 @@ def read_release(X: Any, folder: Path | str) -> Release:
     folder = Path(folder)
     if not folder.is_dir():
         raise _no_whole_release(folder)
-    X = pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X
-    line = FolderLineage(X, folder)
+    X = pd.concat(list(X), ignore_index=True) if isinstance(X, list | tuple) else X
+    line = FolderLineage(X=X, folder=folder.absolute())
     with taken(folder):
         return line.read()
 
@@ -64,9 +64,6 @@ class FolderLineage(Lineage):
 
     X: Any = None
     folder: Path = Path()
-
-    def __init__(self, X: Any, folder: Path) -> None:
-        self.X, self.folder = X, folder.absolute()
 
     @contextmanager
     def latest(self, release: Release, seed: int | None) -> Iterator[Release]:

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
-from auditor.base.types import Array, Names, Options, Plain
-from auditor.data.alignment import misaligned
+from auditor.base.types import Names, Options, Plain
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import (
     MANIFEST,
-    batches_of,
-    check_free,
     copies_in,
-    copy_columns,
     read_manifest,
     taken,
     write_release,
@@ -34,14 +27,12 @@ from auditor.data.load import (
     InStep,
     blank_cells,
     column_names,
-    file_keys,
     file_notes,
     kept_columns,
     load_table,
     raw_columns,
 )
-from auditor.data.microdata import batch_notes, refuse_repeats
-from auditor.data.table import Bounds, DataUse, Table, is_file
+from auditor.data.table import Bounds, DataUse, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
@@ -58,9 +49,7 @@ from auditor.runs.copy_files.draw import (
     drawn_copies,
 )
 from auditor.scenario.stated_levels import sized_by_bounds
-from auditor.schemes.base.scheme import Scheme, table_moments
-from auditor.schemes.draw import check_takes_batches
-from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.base.scheme import Scheme
 
 
 def write_copies(
@@ -324,179 +313,3 @@ def beside_kept(parts: Parts, kept: InStep, order: Names) -> Parts:
             pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies
         ]
     kept.finish()
-
-
-# -- later batches of records ----------------------------------------------------------------------
-
-NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
-"""Entries of a manifest that a later batch needs."""
-OF_THE_RELEASE = ("attributes", "precision", "law")
-"""Entries of the first batch that hold for all."""
-GIVE = "give the originals of every batch as they were, in order"
-
-
-def append_copies(
-    data: str,
-    folder: Path,
-    earlier: Names,
-    seed: int | None = None,
-    missing: Blank = "refuse",
-    forms: Mapping[str, str] | None = None,
-    key: str | None = None,
-    repeats: bool = False,
-) -> list[Path]:
-    """Write the copies of a later batch of records; return their paths.
-
-    ``earlier`` are the originals of every released batch, in order; the first one's moments scale
-    the noise. ``key`` identifies records in all files; ``repeats`` perturbs released records again.
-    The release states scheme, levels, columns and treatment.
-
-    Warns
-    -----
-    AuditorWarning
-        As ``write_copies``; released records; columns of a variance far from the first batch's.
-
-    Raises
-    ------
-    AuditorError
-        The folder holds no release, ``earlier`` are not its originals, or the batch is invalid.
-    """
-    if not folder.is_dir():
-        raise _no_release(folder)
-    with taken(folder):
-        manifest = _manifest_of(folder)
-        with plugin_errors():
-            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
-        check_takes_batches(scheme)
-        if key is not None:
-            _check_keys(key, data, earlier, repeats)
-        asked = Asked(
-            data,
-            manifest["attributes"],
-            None,
-            manifest["levels"],
-            seed,
-            manifest["precision"],
-            _treatment(manifest, missing, forms or {}),
-        )
-        tables = _tables_before(scheme, asked, earlier, folder, manifest)
-        records = sum(table.rows for table in tables)
-        if isinstance(scheme, UniformScheme):
-            scheme = scheme.over(tables[0])  # values are replaced as in the first batch
-            domains = {attribute.name: attribute.labels for attribute in tables[0].attributes}
-            asked = replace(asked, earlier=records, domains=domains)
-        else:
-            scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
-            asked = replace(asked, earlier=records, scale=scale, past=past)
-            warn_owner(batch_notes(tables, asked.numbers()[1], np.diag(scale.covariance)))
-        batch = len(tables) + 1
-        names = map(Path, manifest["copies"])
-        paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
-        check_free(folder, paths)
-
-        def with_batch(stated: Options) -> Options:
-            own = {name: value for name, value in stated.items() if name not in OF_THE_RELEASE}
-            return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
-
-        return write_batch(scheme, asked, paths, manifest.get("kept", []), with_batch)
-
-
-def _manifest_of(folder: Path) -> Plain:
-    try:
-        manifest = read_manifest(folder) or {}
-        for part in batches_of(manifest):
-            _ = [part[name] for name in ("rows", "missing", "copies")]
-        return {**manifest, **{name: manifest[name] for name in NEEDED}}
-    except (LookupError, TypeError):
-        raise _no_release(folder) from None
-
-
-def _no_release(folder: Path) -> AuditorError:
-    return AuditorError(
-        f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
-    )
-
-
-def _treatment(manifest: Options, missing: Blank, forms: Mapping[str, str]) -> Treatment:
-    done = manifest.get("post_processing") or {}
-    if "unit" in done:
-        raise AuditorError(
-            f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
-        )
-    clips = done.get("clip", {}).items()
-    bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
-    return Treatment(missing, "round" in done, bounds, forms, done.get("round"))
-
-
-def _tables_before(
-    scheme: Scheme, asked: Asked, earlier: Names, folder: Path, manifest: Options
-) -> list[Any]:
-    out, tables = batches_of(manifest), list[Any]()
-    if len(earlier) != len(out):
-        wanted = f"{len(out)}; got {len(earlier)}"
-        raise AuditorError(
-            f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}"
-        )
-    least = int(np.argmin(manifest["levels"]))
-    for path, part in zip(earlier, out, strict=True):
-        one = replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
-        if scheme.engine == "categorical":
-            blanks = part["missing"] == "keep"
-            table: Any = one.categories(blanks)
-        else:  # later columns need not vary
-            scale = table_moments(tables[0]) if tables else None
-            table = replace(one, scale=scale).numbers()[1]
-        if table.rows != part["rows"]:
-            raise AuditorError(
-                f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
-            )
-        if scheme.engine == "numeric" and _is_as_drawn(part):
-            _check_related(path, table, folder / part["copies"][least])
-        tables.append(table)
-    return tables
-
-
-def _is_as_drawn(part: Options) -> bool:
-    return not part.get("post_processing") and part["missing"] != "keep"
-
-
-def _check_related(path: str, table: Table, copy: Path) -> None:
-    if not copy.exists():
-        return
-    rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
-    try:
-        released = copy_columns(copy, names).to_numpy(dtype=np.float64)[:rows]
-    except (OSError, ValueError, LookupError):
-        released = np.empty((0, table.width))
-    if len(released) != rows:
-        raise AuditorError(f"{copy}: is not as it was written")
-    found = misaligned(table.read(0, rows), released, table.attributes)
-    if found is not None and found.certain:
-        raise AuditorError(
-            f"{path}: cannot be what {copy.name} is of, whose rows {found.cause}; {GIVE}"
-        )
-
-
-def _past(
-    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Options
-) -> tuple[Array, ...]:
-    law = scheme.law(manifest["levels"], table_moments(tables[0]))
-    if law is None or law.serial is None:
-        return ()
-    last, table = batches_of(manifest)[-1], tables[-1]
-    if not _is_as_drawn(last):
-        raise AuditorError(
-            f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked"
-        )
-    start, names = max(0, table.rows - law.serial.order), list(table.attributes)
-    copies = (
-        copy_columns(folder / name, names).to_numpy(dtype=np.float64)[start:]
-        for name in last["copies"]
-    )
-    return (table.read(start, table.rows), *copies)
-
-
-def _check_keys(key: str, data: str, earlier: Names, allowed: bool) -> None:
-    new = file_keys(key, data)
-    out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
-    refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")

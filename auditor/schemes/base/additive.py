@@ -40,7 +40,7 @@ from auditor.numerics.linear_algebra import (
     is_diagonal,
     yule_walker,
 )
-from auditor.numerics.random_streams import Rng, stream
+from auditor.numerics.random_streams import Rng, stream as stream
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import (
     AlongTheData,

@@ -29,7 +29,11 @@ from auditor.numerics.linear_algebra import (
     symmetric_root,
     widely_scaled,
 )
-from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
+from auditor.schemes.base.noise_density import (
+    Distribution,
+    NoiseDensity as NoiseDensity,
+    excess_kurtosis,
+)
 
 UNCORRELATED = 1e-9
 """Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as zero, relative to their own

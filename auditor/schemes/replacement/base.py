@@ -53,7 +53,7 @@ from auditor.results.records import Drawn
 from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.law import UniformLaw, step
 
-__all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"]
+__all__ = ["Coin", "Draws", "UniformLaw", "code_type", "coins", "replacements", "sent_through"]
 
 
 class Coin(NamedTuple):

@@ -1,0 +1,99 @@
+"""Attacks on copies of categories from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
+from auditor.adversary.published import cells_of, published_prior
+from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
+from auditor.audit.categorical.release import restricted
+from auditor.base import AuditorError, NotApplicable
+from auditor.base.types import Array, Coalition, Microdata, frozen
+from auditor.data.microdata import as_categories, categories_like, in_domain
+from auditor.numerics.random_streams import stream
+from auditor.schemes.replacement.base import UniformScheme
+
+
+@frozen
+class CategoricalEstimate:
+    """A reconstruction of categories, and its accuracy.
+
+    Attributes
+    ----------
+    values : like the original
+        The most probable value of every record.
+    posterior : ndarray of shape (n, s)
+        Over the domain; of several attributes the last changes fastest.
+    accuracy : float
+        Share of records with a true most probable value.
+    reconstruction_probability : float
+        Posterior probability of the true value, averaged over records.
+    theory : None
+        No closed form here; see ``matches-theory``.
+    """
+
+    values: Microdata = field(repr=False)
+    posterior: Array = field(repr=False)
+    domain: tuple[tuple[Any, ...], ...] = field(repr=False)
+    accuracy: float
+    reconstruction_probability: float
+    coalition: Coalition
+    theory: None = None
+
+
+def estimate_categories(
+    plugin: Attack,
+    scheme: UniformScheme,
+    X: Microdata,
+    copies: Sequence[Microdata],
+    levels: Sequence[float],
+    coalition: Coalition,
+    knows: Knowledge,
+    seed: int,
+) -> CategoricalEstimate:
+    """Run a categorical attack on the copies of one coalition; see ``attack``."""
+    if not isinstance(plugin, CategoricalAttack):
+        raise NotApplicable(f"{plugin.name} does not attack categories")
+    table = as_categories(X)
+    held = [in_domain(table, X, copy).codes for copy in copies]
+    law = scheme.over(table).channel(levels, table.size)
+
+    def chosen(name: str, count: int) -> NDArray[np.intp]:
+        if count > table.rows:
+            raise AuditorError(
+                f"knowledge {knows.label} needs that many rows; the table has {table.rows}"
+            )
+        return np.sort(stream(seed, name, 1).permutation(table.rows)[:count])
+
+    given: Given = NOTHING
+    if isinstance(knows, Perfect):
+        given = Prior(table.prior)
+    elif isinstance(knows, PublishedRules):
+        given = Prior(published_prior(knows, table.attributes, table.prior))
+    elif isinstance(knows, Estimated):
+        rows = chosen("estimated", knows.rows)
+        counts = (np.bincount(copy[rows], minlength=table.size) for copy in held)
+        given = SampleCounts(tuple(each.astype(float) for each in counts))
+    elif isinstance(knows, KnownRecords):
+        rows = chosen("known-records", knows.count)
+        given = KnownPairs(table.codes[rows], tuple(copy[rows] for copy in held))
+    P = plugin.infer(CategoricalView(coalition, law, knows, table.labels, given)).checked(held)
+    if knows.in_clear:
+        known = cells_of(knows.in_clear, table.attributes)
+        P = restricted(P, known == known[table.codes][:, None])
+    best = P.argmax(axis=1).astype(table.codes.dtype)
+    return CategoricalEstimate(
+        values=categories_like(X, table, best),
+        posterior=P,
+        domain=tuple(attribute.labels for attribute in table.attributes),
+        accuracy=float(np.mean(best == table.codes)),
+        reconstruction_probability=float(P[np.arange(table.rows), table.codes].mean()),
+        coalition=coalition,
+    )
