@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -39,7 +39,7 @@ from auditor.audit.numeric.error_tally import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric.views import EstimatedNoise
 from auditor.audit.without_law import without_law_records
-from auditor.base.types import Coalition
+from auditor.base.types import Coalition, Coalitions
 from auditor.numerics.blocks import Moments
 from auditor.results.records import InsiderGain, Measurement, Pooling, ReleaseEvidence
 from auditor.scenario.model import AttackUse
@@ -131,9 +131,7 @@ class NumericSession(Session):
             weights=None if weight is None else column(weight),
         )
 
-    def attempt(
-        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
-    ) -> Attempt:
+    def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         """Outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:

@@ -35,7 +35,7 @@ from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quan
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Block, Blocks, Coalition, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 
@@ -68,7 +68,7 @@ class Counters:
         return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
 
     def count(
-        self, place: int, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
+        self, place: int, fitted: Reconstruction, copies: Arrays, estimate: Array, x: Array
     ) -> None:
         """Count one block's records for the coalition at a place."""
         self.inferences[place].add(fitted.inferred(copies), x)
@@ -194,11 +194,7 @@ def thinned(
 
 
 def fitted_to_rows(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    coalitions: Sequence[Coalition],
-    starts: Starts,
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions, starts: Starts
 ) -> Fits:
     """Attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
@@ -214,7 +210,7 @@ def fitted_to_rows(
 
 
 def _held(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions
 ) -> list[Coalition]:
     """Each coalition's copies for the attack: the sufficient ones if it combines."""
     if not attack.combines:

@@ -34,7 +34,7 @@ from auditor.audit.base.request import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Coalitions
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import DataUse, Table
 from auditor.numerics.combination import best_unbiased_combination
@@ -156,11 +156,11 @@ def _reach(noise: NoiseDensity) -> float:
 
 
 def entropy_records(
-    context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]
+    context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Entropy privacy and its loss for every coalition."""
 
-    def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
+    def withheld(some: Coalitions, reason: str) -> list[Measurement]:
         cells = Cells.all(context, some)
         return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
@@ -191,7 +191,7 @@ def entropy_records(
 
 
 def _entropies(
-    context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
+    context: CellContext, table: Table, law: KroneckerNoise, coalitions: Coalitions
 ) -> tuple[Array, Array]:
     """``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
@@ -234,11 +234,7 @@ def entropy_power(nats: Array | float) -> Array:
 
 
 def least_errors(
-    records: RecordLaw,
-    attributes: Sequence[str],
-    K_X: Array,
-    law: NoiseLaw,
-    coalitions: Sequence[Coalition],
+    records: RecordLaw, attributes: Sequence[str], K_X: Array, law: NoiseLaw, coalitions: Coalitions
 ) -> Array:
     """Each attribute's least mean squared error by coalition, shape (B, N).
 
@@ -288,7 +284,7 @@ def least_errors(
     return found
 
 
-def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
+def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Coalitions) -> Array:
     """``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
@@ -365,11 +361,7 @@ def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
 
 
 def floor_records(
-    context: CellContext,
-    data: DataUse,
-    K_X: Array,
-    law: NoiseLaw | None,
-    coalitions: Sequence[Coalition],
+    context: CellContext, data: DataUse, K_X: Array, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Least error of any attack on each coalition, or the reason if unknown.
 
@@ -410,7 +402,7 @@ def attack_bound_records(
     attack: LinearAttack,
     knowledge: Knowledge,
     gathered: Gathered,
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
 ) -> list[Measurement]:
     """Theorems' bounds on one attack's error over all attributes, by coalition.
 

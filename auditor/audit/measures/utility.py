@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.request import CellContext
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Block, Flags, Indices
+from auditor.base.types import Array, Arrays, Block, Flags, Indices
 from auditor.data.alignment import remembered
 from auditor.data.load import load_target
 from auditor.data.table import Table, is_file
@@ -168,7 +168,7 @@ def cross_validate(
 
 
 def utility_records(
-    context: CellContext, scenario: Scenario, table: Table, copies: Sequence[Array]
+    context: CellContext, scenario: Scenario, table: Table, copies: Arrays
 ) -> list[Measurement]:
     """Utility of every copy of a release.
 

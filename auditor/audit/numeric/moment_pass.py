@@ -31,7 +31,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Know
 from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
-from auditor.base.types import Array, Block, Blocks, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import (
     Job,
@@ -192,7 +192,7 @@ def with_row_theory(
     return out
 
 
-Undo = Callable[[Sequence[Array]], Sequence[Array]]
+Undo = Callable[[Arrays], Arrays]
 """Inverts the matrices that copies were multiplied by."""
 
 
@@ -202,8 +202,8 @@ class NumberBlock:
 
     index: int
     x: Array
-    copies: Sequence[Array]
-    parts: Sequence[Array]
+    copies: Arrays
+    parts: Arrays
     """Copies in the coordinates of the moments; none if they have other columns."""
     seconds: float = 0.0
     """Seconds spent on drawing."""

@@ -28,7 +28,7 @@ from auditor.audit.numeric.linear_errors import Maps, crossed, held_out_theory
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Block, Blocks, Coalition, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import Moments, readable, row_blocks
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -98,7 +98,7 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 
 
 def shown(
-    fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int, first: int
+    fitted: Reconstruction, tables: Arrays, before: int, rows: int, first: int
 ) -> tuple[Reconstruction, list[Array]]:
     """Attack on a block's own rows, and tables with the necessary neighbours.
 
@@ -119,7 +119,7 @@ def shown(
     return inner, mine
 
 
-def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
+def with_known(fitted: Reconstruction, copies: Arrays, x: Array) -> list[Array]:
     """Copies for an attack, then the original columns that it knows, if any."""
     return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
 
@@ -145,7 +145,7 @@ class _Inner:
         found = getattr(self._fitted, name)
         return (lambda *asked: _cut(found(*asked), self._own)) if callable(found) else found
 
-    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+    def inferred(self, copies: Arrays) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
 
 
@@ -165,7 +165,7 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-Count = Callable[[int, Reconstruction, Sequence[Array], Array, Array], None]
+Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 """Counts one block's records, given the place of the coalition, the attack, its copies, its
 estimates and the true values, (b, N)."""
 
@@ -241,7 +241,7 @@ def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
 
 def tally_rows(
     reconstructions: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
@@ -289,7 +289,7 @@ def tally_rows(
 
 def _tally_block(
     reconstructions: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     alike: Sequence[int],
     around: Around,
     tally: Tally,
@@ -408,7 +408,7 @@ def rebuilt(
     return rows_of(fitted, blocks()), None if np.isnan(theory) else theory, fitted, given
 
 
-def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+def in_blocks(table: Table, arrays: Arrays) -> Callable[[], Any]:
     """Return a function that yields block number, a table's rows and its copies' rows."""
     bounds = row_blocks(table.rows, table.width)
     return lambda: (

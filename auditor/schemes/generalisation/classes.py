@@ -33,7 +33,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Flags, Indices
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Flags, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -113,7 +113,7 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
     )
 
 
-def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+def sufficient(blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
     """Whether one copy of each coalition makes its others useless."""
     parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
     whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
@@ -255,7 +255,7 @@ def promises(
 
 def by_coalition(
     blocks: Iterable[Block],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     sensitive: int,
     ground: Ground,
     confidential: Sequence[float] = (),
