@@ -49,7 +49,6 @@ from auditor.base.types import Array, Arrays, Blocks, Coalition, Coalitions, Fla
 from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Measurement
-from auditor.scenario.model import Scenario
 
 
 @dataclass
@@ -292,15 +291,6 @@ class WholeRecords:
         yield "records_within", share, error, self.chance / self.rows if known else None, degrees
         if known and chance >= 0:
             yield "most_exposed", best, math.sqrt(chance * (1.0 - chance) / G), chance, degrees
-
-
-def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
-    """That many empty counters."""
-    measure = scenario.measure("records-within")
-    return [
-        WholeRecords(None if measure is None else float(measure.options["tolerance"]))
-        for _ in range(count)
-    ]
 
 
 def whole_record_records(
