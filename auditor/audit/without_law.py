@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from auditor.audit.measures.released_as_is import (
     unused_figures,
 )
 from auditor.audit.measures.utility import column_of
-from auditor.base.types import Array, Arrays, Coalition, Coalitions
+from auditor.base.types import Array, Coalition
 from auditor.data.table import ShownColumn
 from auditor.process.containment import contained
 from auditor.results.measurements import Coded
@@ -31,14 +31,14 @@ from auditor.results.records import Measurement
 # -- Records of the attacks of an insider who knows the noise --------------------------------------
 
 
-Attack = Callable[[Array, Arrays, Coalitions], list[Finding]]
+Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
 ATTACKS: tuple[Attack, ...] = (coincidences, noise_density, known_generators)
 MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
 
 
 def insider_noise_records(
-    context: CellContext, X: Array, copies: Arrays, asked: Coalitions
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
 ) -> list[Measurement]:
     """Records of single copies and of all, for attacks that succeed.
 

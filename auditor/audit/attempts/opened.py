@@ -63,10 +63,17 @@ class Opened:
         """
         table, scheme = release.table, release.scheme
         joint = scheme.output_width(table.width) == table.width
-        numbers = tuple(range(1, release.copies + 1))
-        law, blocks, public = release.law, release.blocks, scheme.public
-        known = table, release.moments, release.levels, law, blocks, joint, public, numbers
-        copies = ReleasedCopies(*known, release.transformed)
+        copies = ReleasedCopies(
+            table=table,
+            moments=release.moments,
+            levels=release.levels,
+            law=release.law,
+            blocks=release.blocks,
+            joint=joint,
+            public=scheme.public,
+            numbers=tuple(range(1, release.copies + 1)),
+            transformed=release.transformed,
+        )
         rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
         gathered = Gathered(copies, rows, whole)
         if not gathered.finite or not all(
