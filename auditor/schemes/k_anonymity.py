@@ -101,7 +101,7 @@ class AnonymousScheme(Scheme):
         )
 
         @model_validator(mode="after")
-        def _told_apart(self) -> Any:
+        def _consistent_names(self) -> Any:
             if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
                 raise ValueError(
                     "must list each quasi-identifier once, and not the sensitive attribute among them"
@@ -201,7 +201,7 @@ class AnonymousScheme(Scheme):
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
         """Quasi-identifiers (n, q), sensitive codes (n,) and class rules.
 
-        ``AuditorError`` if not even the whole table satisfies them.
+        ``AuditorError`` if the whole table as one class violates the rules.
         """
         given = self.parameters
         values, codes = np.unique(
