@@ -235,6 +235,8 @@ def together(a: Any, b: Any) -> Any:
         return a
     if isinstance(a, Moments):
         return Moments.merge([a, b])
+    if isinstance(a, Draw):  # parts of one pass have equal draws
+        return a
     return a and b if isinstance(a, bool) else a + b
 
 
