@@ -22,6 +22,7 @@ ClassRecords = NDArray[Any]
 (``auditor.schemes.generalisation.classes``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
+Coalitions = Sequence[Coalition]
 Levels = Sequence[float]
 """Levels of copies, in order of release."""
 Arrays = Sequence[Array]

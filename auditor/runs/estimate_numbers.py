@@ -9,7 +9,7 @@ import numpy as np
 
 from auditor.adversary.attack import Attack, Reconstruction
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.numeric.reconstruct import Held, rebuilt
+from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.views import estimated_noise
 from auditor.base import AuditorError, DataError
 from auditor.base.types import Array, Coalition, Microdata, frozen

@@ -209,7 +209,7 @@ def codes_digest(table: CategoricalTable) -> str:
     return digest.hexdigest()
 
 
-class HeldCopies(Sequence[Array]):
+class HeldCopies(Arrays):
     """Earlier and new copies as arrays."""
 
     def __init__(self, before: Sequence[Microdata], new: Arrays, shape: tuple[int, ...]) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices, Levels
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Indices, Levels
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
@@ -101,7 +101,7 @@ class AnonymousScheme(Scheme):
         )
 
         @model_validator(mode="after")
-        def _told_apart(self) -> Any:
+        def _consistent_names(self) -> Any:
             if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
                 raise ValueError(
                     "must list each quasi-identifier once, and not the sensitive attribute among them"
@@ -188,22 +188,20 @@ class AnonymousScheme(Scheme):
         )
 
     def promises(
-        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+        self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
         assert self.table is not None
         sensitive = self.table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
         return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
 
-    def sufficient(
-        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
-    ) -> dict[Coalition, bool]:
+    def sufficient(self, blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
         return sufficient(blocks, coalitions)
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
         """Quasi-identifiers (n, q), sensitive codes (n,) and class rules.
 
-        ``AuditorError`` if not even the whole table satisfies them.
+        ``AuditorError`` if the whole table as one class violates the rules.
         """
         given = self.parameters
         values, codes = np.unique(

@@ -158,9 +158,6 @@ class RotationNoise(TransformScheme):
         rotations: Literal["fresh", "shared"] = Field(
             "fresh", description="a rotation for each copy, or one for all"
         )
-        translation: bool = Field(
-            False, description="whether a secret vector is added to every record"
-        )
 
     def default_levels(self) -> tuple[float, ...]:
         return ()
@@ -174,9 +171,7 @@ class RotationNoise(TransformScheme):
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size
-        M = haar(N, rng)
-        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
-        return Transform(M, shift if self.parameters.translation else np.zeros(N))
+        return Transform(haar(N, rng), np.zeros(N))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         if self.parameters.rotations == "shared":

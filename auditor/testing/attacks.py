@@ -24,7 +24,8 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.adversary.published import check_knowledge
-from auditor.audit.numeric.reconstruct import Held, rebuilt, shown, with_known
+from auditor.audit.numeric.estimate import Held, rebuilt
+from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
 from auditor.base.types import Array, Coalition, Microdata, Names, Options, frozen
 from auditor.data.microdata import as_categories, categories_like

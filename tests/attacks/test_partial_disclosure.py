@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Affine, check_affine
+from auditor.audit.numeric.estimate import in_blocks
 from auditor.audit.numeric.moment_pass import RowSelection
-from auditor.audit.numeric.reconstruct import in_blocks
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base import AuditorError, PluginError
 from auditor.data.microdata import as_table

@@ -56,7 +56,7 @@ from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_the
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Block, Blocks, Coalition
+from auditor.base.types import Array, Block, Blocks, Coalition, Coalitions
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, PairedCell, PairedGain
@@ -203,10 +203,7 @@ def padded_maps(
 
 
 def fitted_maps(
-    attack: LinearAttack,
-    view: View,
-    coalitions: Sequence[Coalition],
-    transformed: Transformed | None,
+    attack: LinearAttack, view: View, coalitions: Coalitions, transformed: Transformed | None
 ) -> Sequence[Affine]:
     """Maps of all coalitions, in the coordinates of the moments.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from auditor.audit.numeric.error_tally import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
 from auditor.base import PluginError
-from auditor.base.types import Block, Blocks, Coalition, Indices
+from auditor.base.types import Block, Blocks, Coalition, Coalitions, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.records import FEWEST_REPLICATES, ROW_REDRAWS, ErrorBar
@@ -40,7 +40,7 @@ class Opened:
     scenario: Scenario
     release: Release
     gathered: Gathered
-    coalitions: Sequence[Coalition]
+    coalitions: Coalitions
     pooling: bool = False
 
     @classmethod
@@ -48,7 +48,7 @@ class Opened:
         cls,
         scenario: Scenario,
         release: Release,
-        coalitions: Sequence[Coalition],
+        coalitions: Coalitions,
         pooling: bool = False,
         whole: Stripe | None = None,
     ) -> Opened:

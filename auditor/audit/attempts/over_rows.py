@@ -20,7 +20,6 @@ from auditor.audit.measures.record_disclosure import (
     inference_records,
     name_rows,
     naming_records,
-    wanted_hits,
     whole_record_records,
 )
 from auditor.audit.numeric.error_bars import (
@@ -35,7 +34,7 @@ from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quan
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Block, Blocks, Coalition, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 
@@ -63,12 +62,16 @@ class Counters:
     @classmethod
     def of(cls, scenario: Scenario, count: int) -> Counters:
         """Empty counters for so many coalitions."""
-        several = range(count)
-        hits = wanted_hits(scenario, count)
-        return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
+        measure, several = scenario.measure("records-within"), range(count)
+        tolerance = None if measure is None else float(measure.options["tolerance"])
+        return cls(
+            [WholeRecords(tolerance) for _ in several],
+            [Inferences() for _ in several],
+            [Naming() for _ in several],
+        )
 
     def count(
-        self, place: int, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
+        self, place: int, fitted: Reconstruction, copies: Arrays, estimate: Array, x: Array
     ) -> None:
         """Count one block's records for the coalition at a place."""
         self.inferences[place].add(fitted.inferred(copies), x)
@@ -81,8 +84,7 @@ class Counters:
             one = cells.coalitions[place]
             found += inference_records(context, one, self.inferences[place])
             found += naming_records(context, one, self.namings[place])
-        for place in cells.wanted if self.hits else ():
-            found += whole_record_records(context, cells.coalitions[place], self.hits[place])
+            found += whole_record_records(context, one, self.hits[place])
         return found
 
 
@@ -108,47 +110,32 @@ def row_errors(
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     expected = with_row_theory(expected, fitted, seen, blocks)
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
+    again, hits, bar = None, None, opened.fallback
     if sum(counts) < judged:
-        sums = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0)
+        sums, bar = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0), "jackknife"
         counts = np.reshape(counts, (-1, PHASES)).sum(axis=0).tolist()
-        errors = from_groups(opened.needed, sums, counts, variances, compared)
-        return _with_theory(opened, errors, expected / judged)
-    redrawn = None
-    if not opened.replicated:
+    elif not opened.replicated:
         again = None if attack.jumps else _held_fixed(opened, knowledge, fits)
-        redrawn = (
-            (again, None)
-            if again is not None
-            else _redrawn(opened, attack, knowledge, tally.sample, starts)
-        )
-    share = 1.0 if attack.jumps else opened.again_share
-    if redrawn is None:
-        errors = from_groups(opened.needed, sums, counts, variances, compared, opened.fallback)
+        if again is None:
+            again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts)
+    if again is None:
+        errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
     else:
-        scale = with_total(variances)
-        mean = sums.sum(axis=0) / sum(counts)
-        noisy = any(opened.release.levels)
-        again, hits = redrawn
+        share, scale = 1.0 if attack.jumps else opened.again_share, with_total(variances)
         if tally.sample is not None and hits is not None:
             part = share * opened.release.table.rows / tally.sample.rows
             tally.sample.redrawn = hits, min(1.0, part)
-        others = rounded_off(with_total(again), scale)
-        distortion = rounded_off(with_total(mean), scale)
+        distortion, others = (
+            rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again)
+        )
+        noisy = any(opened.release.levels)
         errors = from_redraws(
             opened.needed, distortion, others, scale, compared, noisy=noisy, share=share
         )
-    return _with_theory(opened, errors, expected / judged)
-
-
-def _with_theory(opened: Opened, errors: Errors, expected: Array) -> Errors:
-    """Errors with a record's expected squared error, shape (B,).
-
-    Without an estimated law.
-    """
     if opened.estimated:
         return errors
     theory = errors.distortion.theory.copy()
-    theory[:, -1] = expected / (theory.shape[1] - 1)
+    theory[:, -1] = expected / judged / (theory.shape[1] - 1)
     return errors.expecting(theory)
 
 
@@ -194,11 +181,7 @@ def thinned(
 
 
 def fitted_to_rows(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    coalitions: Sequence[Coalition],
-    starts: Starts,
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions, starts: Starts
 ) -> Fits:
     """Attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
@@ -214,7 +197,7 @@ def fitted_to_rows(
 
 
 def _held(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions
 ) -> list[Coalition]:
     """Each coalition's copies for the attack: the sufficient ones if it combines."""
     if not attack.combines:
@@ -243,26 +226,23 @@ def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | Non
 
 def _redrawn(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None, starts: Starts
-) -> tuple[Array, Array | None] | None:
+) -> tuple[Array | None, Array | None]:
     """Mean squared errors in redraws of the release, shape (R, B, N).
 
-    With shares of hits and median errors of ``sample``, (2, R, B, N). None if there are
-    replicates, or no redraws.
+    With shares of hits and median errors of ``sample``, (2, R, B, N). None without redraws.
     """
     found, hits = list[Array](), list[Array]()
     many = MANY_REDRAWS if attack.jumps else None
-    for other in () if opened.replicated else opened.released_again(many):
+    for other in opened.released_again(many):
         tally = Tally(np.ones(opened.release.table.width))
         if sample is not None:
             tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
         try:
             _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters(), starts)
         except NotApplicable:
-            return None
+            return None, None
         found.append(sums.sum(axis=0) / sum(counts))
         if tally.sample is not None:
             share = tally.sample.sums["hits"][0] / tally.sample.rows
             hits.append(np.array([share, size_quantile(tally.sample.sums["size_counts"], 0.5)]))
-    if not found:
-        return None
-    return np.array(found), np.stack(hits, axis=1) if hits else None
+    return np.array(found) if found else None, np.stack(hits, axis=1) if hits else None

@@ -13,7 +13,7 @@ from auditor.audit.base.request import ReleaseRequest, already_out, make_scheme
 from auditor.audit.numeric import error_tally
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.base import PluginError
-from auditor.base.types import Array, Block
+from auditor.base.types import Array, Arrays, Block
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -148,7 +148,7 @@ class Release:
         return self.scheme.transformed(self.levels, self.moments.scale, self.key)
 
     @property
-    def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
+    def undo(self) -> Callable[[Arrays], list[Array]] | None:
         """Function that inverts the matrices, if any, on rows of all copies."""
         return None if self.transformed is None else self.transformed.undo
 
@@ -206,7 +206,7 @@ class Drawing:
         self._requests = requests
         self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
 
-    def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
+    def block(self, index: int, x: Array, out: Arrays) -> float:
         """Write one block's copies; return the last request's seconds."""
         for existing, sampler in self._requests:
             start = time.thread_time()

@@ -17,7 +17,7 @@ from auditor.adversary.attack import expand_all
 from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
 from auditor.base import PluginError
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Coalitions
 from auditor.data.table import Audited, Table
 from auditor.numerics.blocks import Job, P, added_up, stripes, walk
 from auditor.numerics.statistics import quantile
@@ -183,11 +183,11 @@ class Cells:
     """
 
     context: CellContext
-    coalitions: Sequence[Coalition]
+    coalitions: Coalitions
     wanted: Sequence[int]
 
     @classmethod
-    def all(cls, context: CellContext, coalitions: Sequence[Coalition]) -> Cells:
+    def all(cls, context: CellContext, coalitions: Coalitions) -> Cells:
         """Cells that are all wanted."""
         return cls(context, coalitions, range(len(coalitions)))
 

@@ -20,7 +20,7 @@ from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, ReleaseRequest
 from auditor.audit.numeric.error_tally import bins
-from auditor.base.types import Array, Coalition, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
@@ -181,7 +181,7 @@ class Session(ABC):
 
     scenario: Scenario
     context: CellContext
-    coalitions: Sequence[Coalition]
+    coalitions: Coalitions
     by_coalition: ClassVar[bool] = True
     """Whether a failed attack is tried again on each coalition alone."""
     divides_held_tables: ClassVar[bool] = False
@@ -200,9 +200,7 @@ class Session(ABC):
         """Figures of the release itself."""
 
     @abstractmethod
-    def attempt(
-        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
-    ) -> Attempt:
+    def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         """Outcome of one attack; a failure raises."""
 
     @abstractmethod
@@ -225,9 +223,7 @@ class Session(ABC):
         tried = [coalition for coalition in self.coalitions if use.tries(coalition, copies)]
         return Attempt.joined(self._tried(use, knowledge, tried) if tried else [])
 
-    def _tried(
-        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
-    ) -> list[Attempt]:
+    def _tried(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> list[Attempt]:
         with contained() as failure:
             return [self.attempt(use, knowledge, coalitions)]
         if self.by_coalition and len(coalitions) > 1:

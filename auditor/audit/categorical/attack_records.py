@@ -41,7 +41,7 @@ from auditor.audit.categorical.release import (
     worst_growth,
 )
 from auditor.audit.measures.privacy import METRIC
-from auditor.base.types import Array, Coalition, Codes
+from auditor.base.types import Array, Coalition, Coalitions, Codes
 from auditor.process.containment import contained
 from auditor.results.records import BELIEVED, FEWEST_REPLICATES, Measurement
 from auditor.schemes.replacement.base import code_type
@@ -65,10 +65,7 @@ Forms = Mapping[str, Expected]
 
 
 def attack_records(
-    attacker: Attacker,
-    fitted: Fitted,
-    sums: Mapping[Coalition, Sums],
-    coalitions: Sequence[Coalition],
+    attacker: Attacker, fitted: Fitted, sums: Mapping[Coalition, Sums], coalitions: Coalitions
 ) -> Iterator[Measurement]:
     """Yield the records of some coalitions under one attack."""
     release, knowledge, data = attacker.release, attacker.knowledge, attacker.release.data

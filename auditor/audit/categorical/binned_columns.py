@@ -13,7 +13,7 @@ copies of other attributes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from auditor.audit.categorical.error_bars import jackknifed
 from auditor.audit.categorical.posterior_pass import Found, group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Blocks, Coalition, Indices
+from auditor.base.types import Array, Blocks, Coalition, Coalitions, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
@@ -41,8 +41,8 @@ def binned_records(
     table: Table,
     blocks: Blocks,
     law: NoiseLaw | None,
-    needed: Sequence[Coalition],
-    wanted: Sequence[Coalition],
+    needed: Coalitions,
+    wanted: Coalitions,
     context: CellContext,
     knowledge: Knowledge,
 ) -> list[Measurement]:

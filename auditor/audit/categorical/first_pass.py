@@ -21,7 +21,7 @@ from auditor.audit.law_tests.categorical import (
     scored_rows,
     sources,
 )
-from auditor.audit.numeric.moment_pass import Draw, draws_of
+from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
 from auditor.base import scipy
 from auditor.base.types import Codes
 from auditor.numerics.blocks import Job
@@ -35,7 +35,7 @@ SCORED = "scored"
 
 
 @dataclass(repr=False)
-class Counted:
+class Counted(Added):
     """Result of the pass.
 
     Attributes
@@ -59,16 +59,6 @@ class Counted:
     pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
     rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
     seconds: float = 0.0
-
-    def add(self, other: Counted) -> None:
-        """Add the result of later records."""
-        for place, counts in other.pairs.items():
-            self.pairs[place] = self.pairs[place] + counts if place in self.pairs else counts
-        for key, rows in other.rows.items():
-            self.rows.setdefault(key, []).extend(rows)
-        self.between = self.between + other.between
-        self.history = self.history + other.history
-        self.seconds += other.seconds
 
     def of(self, source: int, copy: int) -> Pairs:
         """Records by value of a source and of a copy."""

@@ -25,7 +25,7 @@ from auditor.audit.categorical.release import (
 )
 from auditor.audit.numeric.moment_pass import Draw, key_of
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Codes, Flags, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
 from auditor.scenario.model import AttackUse
@@ -117,7 +117,7 @@ class Attacker:
             parts_of(data, self.knowledge),
         )
 
-    def fitted(self, coalitions: Sequence[Coalition]) -> list[Fitted]:
+    def fitted(self, coalitions: Coalitions) -> list[Fitted]:
         """Attack fitted once, or with the estimated law of either half."""
 
         def one(view: CategoricalView, hidden: Draw | None) -> Fitted:

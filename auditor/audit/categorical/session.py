@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from auditor.audit.categorical.posterior_pass import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.base import NotApplicable
-from auditor.base.types import Coalition, Indices
+from auditor.base.types import Coalition, Coalitions, Indices
 from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 
@@ -43,9 +43,7 @@ class CategoricalSession(Session):
         """Figures of the release itself."""
         return list(release_records(self.release, self.counted))
 
-    def attempt(
-        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
-    ) -> Attempt:
+    def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         """Outcome of one attack."""
         release = self.release
         attacker = Attacker.of(release, self.counted, use, knowledge)

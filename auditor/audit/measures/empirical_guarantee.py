@@ -26,7 +26,7 @@ import numpy as np
 from auditor.audit.base.release import Release
 from auditor.audit.base.request import CellContext
 from auditor.base import scipy
-from auditor.base.types import Array, Coalition, Codes, Flags, Indices
+from auditor.base.types import Array, Coalitions, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.results.records import Measurement
@@ -48,11 +48,7 @@ less the unchanged record, (b, M, N)."""
 
 
 def audited(
-    release: Release,
-    stated: Guarantees,
-    coalitions: Sequence[Coalition],
-    trials: int,
-    confidence: float,
+    release: Release, stated: Guarantees, coalitions: Coalitions, trials: int, confidence: float
 ) -> list[tuple[str, float]]:
     """Simultaneous lower bounds for all coalitions, each with its metric.
 
@@ -104,7 +100,7 @@ def _drawn(
         yield np.stack(copies, axis=1) - start
 
 
-def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Sequence[Coalition]) -> Test:
+def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Coalitions) -> Test:
     """Best test for the law of every coalition's copies."""
     weights, change = np.zeros((law.copies, len(coalitions))), stated.changes
     if law.distribution in ("gaussian", "skellam"):
@@ -137,7 +133,7 @@ def release_guarantees(
     scenario: Scenario,
     release: Release,
     law: NoiseLaw | None,
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
 ) -> Iterator[Measurement]:
     """Yield each coalition's guarantees by law, and requested lower bounds.
 
@@ -237,7 +233,7 @@ def category_bounds(
     size: int,
     trials: int,
     key: Key,
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     confidence: float,
 ) -> list[float]:
     """Lower bound on each coalition's ε, from copies of the two rarest values.

@@ -34,7 +34,7 @@ from auditor.audit.base.request import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Coalitions
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import DataUse, Table
 from auditor.numerics.combination import best_unbiased_combination
@@ -156,62 +156,51 @@ def _reach(noise: NoiseDensity) -> float:
 
 
 def entropy_records(
-    context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]
+    context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Entropy privacy and its loss for every coalition."""
+    known, reason = list(coalitions), "needs the law of the noise, of one shape across the copies"
+    if not isinstance(law, KroneckerNoise):
+        known = []
+    elif law.distribution == "uniform" and not is_diagonal(law.shape):
+        known = []
+        reason = "uniform noise that is correlated between attributes is not uniform in any one"
+    elif law.distribution != "gaussian" and not law.one_process:
+        known = [one for one in coalitions if len(one) == 1]
+        reason = f"pooled {law.distribution} noise has no density of its own; ask for single copies"
 
-    def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
+    def withheld(some: Coalitions, reason: str) -> list[Measurement]:
         cells = Cells.all(context, some)
         return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
-    if not isinstance(law, KroneckerNoise):
-        reason = "needs the law of the noise, of one shape across the copies"
-        return withheld(coalitions, reason)
-    if law.distribution == "uniform" and not is_diagonal(law.shape):
-        reason = (
-            "uniform noise that is correlated between attributes is not uniform in any one of them"
-        )
-        return withheld(coalitions, reason)
-    summed = law.distribution == "gaussian" or law.one_process
-    known = [one for one in coalitions if summed or len(one) == 1]
-    reason = f"pooled {law.distribution} noise has no density of its own; ask for single copies"
     records = withheld([one for one in coalitions if one not in set(known)], reason)
-    if not known:
+    if not known or not isinstance(law, KroneckerNoise):
         return records
+    left, lost = np.empty((2, len(known), table.width))
+    levels = [best_unbiased_combination(law.of(one).level_covariance)[1] for one in known]
     try:
-        left, lost = _entropies(context, table, law, known)
+        for j in range(table.width):
+            noise, values = law.density_at(1.0, j), table.values[:, j]
+            edges, mass = (
+                lattice_histogram(values, noise.unit)
+                if noise.on_lattice
+                else attribute_histogram(values)
+            )
+            whole = 2.0 ** entropy(mass, float(edges[1] - edges[0]))
+            stds = [float(f"{math.sqrt(float(v) * law.shape[j, j]):.12g}") for v in levels]
+            kept = {
+                std: 2.0 ** -information(edges, mass, replace(noise, std=std)) if std > 0 else 0.0
+                for std in set(stds)
+            }
+            share = np.array([kept[std] for std in stds])
+            left[:, j], lost[:, j] = whole / math.sqrt(context.variances[j]) * share, 1.0 - share
     except NotApplicable as why:
         return [*withheld(known, str(why)), *records]
-    cells, nothing = (Cells.all(context, known), np.full_like(lost, np.nan))
-    return [
-        *cells.records("entropy_privacy", Figure.symmetric(left, nothing, 0.0), "none"),
-        *cells.records("privacy_loss", Figure.symmetric(lost, nothing, 0.0), "none"),
-        *records,
-    ]
-
-
-def _entropies(
-    context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
-) -> tuple[Array, Array]:
-    """``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
-    left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
-    levels = [best_unbiased_combination(law.of(one).level_covariance)[1] for one in coalitions]
-    for j in range(table.width):
-        noise, values = law.density_at(1.0, j), table.values[:, j]
-        edges, mass = (
-            lattice_histogram(values, noise.unit)
-            if noise.on_lattice
-            else attribute_histogram(values)
-        )
-        whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        deviations = [float(f"{math.sqrt(float(v) * law.shape[j, j]):.12g}") for v in levels]
-        kept = {
-            std: 2.0 ** -information(edges, mass, replace(noise, std=std)) if std > 0 else 0.0
-            for std in set(deviations)
-        }
-        share = np.array([kept[std] for std in deviations])
-        left[:, j], lost[:, j] = whole * share, 1.0 - share
-    return with_total(left), with_total(lost)
+    cells = Cells.all(context, known)
+    for metric, each in (("entropy_privacy", left), ("privacy_loss", lost)):
+        figure = Figure.symmetric(with_total(each), np.nan * with_total(each), 0.0)
+        records += cells.records(metric, figure, "none")
+    return records
 
 
 CELLS = (64, 4096)
@@ -234,11 +223,7 @@ def entropy_power(nats: Array | float) -> Array:
 
 
 def least_errors(
-    records: RecordLaw,
-    attributes: Sequence[str],
-    K_X: Array,
-    law: NoiseLaw,
-    coalitions: Sequence[Coalition],
+    records: RecordLaw, attributes: Sequence[str], K_X: Array, law: NoiseLaw, coalitions: Coalitions
 ) -> Array:
     """Each attribute's least mean squared error by coalition, shape (B, N).
 
@@ -288,7 +273,7 @@ def least_errors(
     return found
 
 
-def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
+def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Coalitions) -> Array:
     """``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
@@ -365,11 +350,7 @@ def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
 
 
 def floor_records(
-    context: CellContext,
-    data: DataUse,
-    K_X: Array,
-    law: NoiseLaw | None,
-    coalitions: Sequence[Coalition],
+    context: CellContext, data: DataUse, K_X: Array, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Least error of any attack on each coalition, or the reason if unknown.
 
@@ -410,7 +391,7 @@ def attack_bound_records(
     attack: LinearAttack,
     knowledge: Knowledge,
     gathered: Gathered,
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
 ) -> list[Measurement]:
     """Theorems' bounds on one attack's error over all attributes, by coalition.
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.numeric.error_bars import Errors, from_groups
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Arrays, Coalition, Coalitions
 from auditor.data.alignment import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -47,11 +47,7 @@ records are one, their gaps filled in."""
 
 
 def every_cell_records(
-    context: CellContext,
-    names: tuple[str, ...],
-    X: Array,
-    copies: Sequence[Array],
-    asked: Sequence[Coalition],
+    context: CellContext, names: tuple[str, ...], X: Array, copies: Arrays, asked: Coalitions
 ) -> list[Measurement]:
     """Errors of every copy alone, and of all; none for too many cells.
 
@@ -81,7 +77,7 @@ def every_cell_records(
     return records
 
 
-def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
+def by_group(coalitions: Coalitions, errors: Arrays, variances: Array) -> Errors:
     """Errors with a jackknife's bars, of squared errors by record.
 
     Groups are runs of neighbours from all over the file, so differences between its parts do not
@@ -94,7 +90,7 @@ def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances
     return from_groups(coalitions, sums, [len(rows) for rows in groups], variances)
 
 
-def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
+def best_alone(copies: Arrays, alone: Arrays) -> Array:
     """Squared errors of the best copy for each pattern of cells, by attribute, shape (n, N)."""
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
@@ -190,7 +186,7 @@ class Finding:
         return self.squares.std(axis=0) / np.sqrt(len(self.squares)) / self.variances
 
 
-def line_squares(X: Array, copies: Sequence[Array]) -> Array:
+def line_squares(X: Array, copies: Arrays) -> Array:
     """Squared errors of the regression of X on all cells, shape (n, N)."""
     return unbiased_errors(X, np.hstack(copies)) ** 2
 

@@ -76,14 +76,13 @@ def tally_records(
         records += _quantile(cells, f"error_quantile({probability:g})", tally, probability, 1.0)
     if tally.confidence is not None:
         records += _quantile(cells, "interval_privacy", tally, tally.confidence, 2.0)
-    if "width" in tally.sums:
-        width = _mean(tally, "width", "width_square")
-        records += cells.records("localised_width", width, "sampling")
-        inside = _mean(tally, "inside", "inside")
-        records += cells.records("localised_share", inside, "sampling", share)
-    if "left" in tally.sums:
-        left = _mean(tally, "left", "left_square")
-        records += cells.records("candidates_left", left, "sampling", (1.0, math.inf))
+    for metric, name, square, bounds in (
+        ("localised_width", "width", "width_square", (0.0, math.inf)),
+        ("localised_share", "inside", "inside", share),
+        ("candidates_left", "left", "left_square", (1.0, math.inf)),
+    ):
+        if name in tally.sums:
+            records += cells.records(metric, _mean(tally, name, square), "sampling", bounds)
     return records
 
 

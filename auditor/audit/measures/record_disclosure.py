@@ -45,11 +45,10 @@ from auditor.adversary.attack import (
 )
 from auditor.audit.base.request import CellContext
 from auditor.base import PluginError, scipy
-from auditor.base.types import Array, Blocks, Coalition, Flags, Indices
+from auditor.base.types import Array, Arrays, Blocks, Coalition, Coalitions, Flags, Indices
 from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Measurement
-from auditor.scenario.model import Scenario
 
 
 @dataclass
@@ -222,9 +221,7 @@ class WholeRecords:
     disclosed: int = 0
     regions: bool = False
 
-    def add(
-        self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
-    ) -> None:
+    def add(self, fitted: Reconstruction, copies: Arrays, estimate: Array, x: Array) -> None:
         """Count one block's records, shapes (b, N), with their estimates."""
         if not len(x):
             return
@@ -296,15 +293,6 @@ class WholeRecords:
             yield "most_exposed", best, math.sqrt(chance * (1.0 - chance) / G), chance, degrees
 
 
-def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
-    """That many empty counters."""
-    measure = scenario.measure("records-within")
-    return [
-        WholeRecords(None if measure is None else float(measure.options["tolerance"]))
-        for _ in range(count)
-    ]
-
-
 def whole_record_records(
     context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
@@ -367,7 +355,7 @@ class Naming:
 def name_rows(
     namings: Sequence[Naming],
     fitted: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     blocks: Blocks,
     rows: int,
     known: Indices,
@@ -450,10 +438,7 @@ def _numbered(blocks: Blocks) -> Iterator[Any]:
 
 
 def _likeness(
-    fitted: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
-    known: Array,
-    copies: Sequence[Array],
+    fitted: Sequence[Reconstruction], coalitions: Coalitions, known: Array, copies: Arrays
 ) -> Iterator[Array]:
     known, shown = readable([known])[0], readable(copies)
     for one, coalition in zip(fitted, coalitions, strict=True):

@@ -29,7 +29,7 @@ import numpy as np
 from auditor.audit.base.release import Release
 from auditor.audit.base.request import ALL, CellContext
 from auditor.base import pd
-from auditor.base.types import Array, Coalition, Flags, Indices
+from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
 from auditor.data.table import ShownColumn, Table
@@ -52,11 +52,7 @@ TOO_MANY, FEWEST_KEPT = 5.0, 6
 
 
 def shown_records(
-    context: CellContext,
-    X: Array,
-    copies: Sequence[Array],
-    asked: Sequence[Coalition],
-    steps: Array,
+    context: CellContext, X: Array, copies: Arrays, asked: Coalitions, steps: Array
 ) -> list[Measurement]:
     """Share of values that each copy shows, and that two copies agree on.
 
@@ -80,7 +76,7 @@ def shown_records(
     return records
 
 
-def said(copies: Sequence[Array]) -> Array:
+def said(copies: Arrays) -> Array:
     """Values of one copy, or values that two agree on (else NaN), shape (n, N)."""
     if len(copies) == 1:
         return copies[0]
@@ -106,7 +102,7 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 
 
 def kept_records(
-    context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
+    context: CellContext, X: Array, guesses: Arrays, steps: Array, coalition: Coalition
 ) -> list[Measurement]:
     """Largest share of kept values over guesses, (n, N) or (n, 1), if > 0."""
     found = []
@@ -198,7 +194,7 @@ ROWS = 20_000
 
 
 def blank_records(
-    context: CellContext, release: Release, coalitions: Sequence[Coalition]
+    context: CellContext, release: Release, coalitions: Coalitions
 ) -> Iterator[Measurement]:
     """Yield shares of records guessed right, by copy and largest coalition.
 
@@ -279,7 +275,7 @@ NO_NOISE = 1e-9
 
 
 def noise_figures(
-    context: CellContext, X: Array, copies: Sequence[Array], steps: Array
+    context: CellContext, X: Array, copies: Arrays, steps: Array
 ) -> Iterator[Measurement]:
     """Yield the figures of the noise of copies, arrays of shape (n, N).
 

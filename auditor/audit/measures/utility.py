@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.request import CellContext
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Block, Flags, Indices
+from auditor.base.types import Array, Arrays, Block, Flags, Indices
 from auditor.data.alignment import remembered
 from auditor.data.load import load_target
 from auditor.data.table import Table, is_file
@@ -49,19 +49,9 @@ LABEL = "label"
 
 
 def model(name: str, classes: bool) -> Any:
-    """Untrained scikit-learn model, for features of mean 0 and variance 1.
-
-    Raises
-    ------
-    AuditorError
-        Logistic regression predicts classes only.
-    """
+    """Untrained scikit-learn model, for features of mean 0 and variance 1."""
     from sklearn import linear_model, svm, tree  # a second to import
 
-    if name == "logistic":
-        if not classes:
-            raise AuditorError(f"{name} predicts classes, and the target is a number")
-        return linear_model.LogisticRegression(max_iter=1000)
     if name == "decision-tree":
         kind = tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor
         return kind(random_state=0)
@@ -115,12 +105,8 @@ def utility_problems(
     if len(labels) != table.rows:
         yield ("target",), f"has {len(labels):,} records where the table has {table.rows:,}"
         return
-    classes = is_class(labels)
-    for place, name in enumerate(use.models):
-        if name == "logistic" and not classes:
-            yield ("models", place), "predicts classes, and the target is a number"
     most, fewest = "half the records, for R² of one record is nothing", table.rows // 2
-    if classes:
+    if is_class(labels):
         most = "the records of the smallest class"
         fewest = int(np.unique(labels, return_counts=True)[1].min())
     if fewest < use.folds:
@@ -168,7 +154,7 @@ def cross_validate(
 
 
 def utility_records(
-    context: CellContext, scenario: Scenario, table: Table, copies: Sequence[Array]
+    context: CellContext, scenario: Scenario, table: Table, copies: Arrays
 ) -> list[Measurement]:
     """Utility of every copy of a release.
 

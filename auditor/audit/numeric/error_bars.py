@@ -20,7 +20,7 @@ from auditor.adversary.knowledge import Knowledge, KnownSample
 from auditor.adversary.view import Records, SampleMoments
 from auditor.audit.numeric.views import Gathered, MomentsAgain, as_seen
 from auditor.base import scipy
-from auditor.base.types import Array, Coalition, Flags, Indices
+from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import BLOCK_VALUES, Moments
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
@@ -122,7 +122,7 @@ class Errors:
         return replace(self.expecting(law.distortion.theory), gain=gain)
 
 
-def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
+def holding(coalitions: Coalitions, copies: int) -> Flags:
     """Whether each coalition holds each copy, shape (B, M)."""
     held = np.zeros((len(coalitions), copies), dtype=bool)
     for members, one in zip(held, coalitions, strict=True):
@@ -146,7 +146,7 @@ class Members:
     held: Flags
 
     @classmethod
-    def of(cls, coalitions: Sequence[Coalition]) -> Members:
+    def of(cls, coalitions: Coalitions) -> Members:
         """Membership of some coalitions."""
         held = holding(coalitions, max(map(max, coalitions)))
         alone = np.flatnonzero(held.sum(axis=1) == 1)
@@ -170,7 +170,7 @@ def of_copy(errors: Array, place: Indices) -> Array:
     return np.take_along_axis(errors, np.broadcast_to(place, errors.shape), axis=-2)
 
 
-def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
+def least_noise(coalitions: Coalitions, law: NoiseLaw, K_X: Array) -> Indices:
     """Place of each coalition's copy with least noise by law, shape (B, 1).
 
     A copy chosen by *measured* error would bias the gain downward.
@@ -181,7 +181,7 @@ def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> I
 
 
 def from_groups(
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     sums: Array,
     counts: Sequence[int],
     variances: Array,
@@ -240,7 +240,7 @@ def from_groups(
 
 
 def from_redraws(
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     distortion: Array,
     again: Array,
     scale: Array,

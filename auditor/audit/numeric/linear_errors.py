@@ -41,7 +41,7 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
-from auditor.base.types import Array, Coalition, Flags, Indices
+from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import Moments
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
@@ -51,7 +51,7 @@ PIECE_WEIGHTS = 2**17
 """Weights of the maps that are processed at a time: a megabyte."""
 
 
-def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
+def by_size(coalitions: Coalitions) -> Iterator[tuple[int, Coalitions]]:
     """Yield runs of coalitions of equal size, each with its first place."""
     start = 0
     for _, run in groupby(map(len, coalitions)):
@@ -80,7 +80,7 @@ class Maps:
     known: Array | None = None
 
     @classmethod
-    def pad(cls, batch: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
+    def pad(cls, batch: Sequence[Affine], coalitions: Coalitions, copies: int) -> Maps:
         """Place each coalition's weights among all copies."""
         if isinstance(batch, AffineStack):
             return cls(batch.weights, batch.offsets, batch.fixed)
@@ -268,7 +268,7 @@ rounding of the stored copies, (B, N)."""
 
 
 def audit_linear(
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     maps: Maps,
     groups: Sequence[Moments],
     K_X: Array,

@@ -31,7 +31,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Know
 from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
-from auditor.base.types import Array, Block, Blocks, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import (
     Job,
@@ -192,7 +192,7 @@ def with_row_theory(
     return out
 
 
-Undo = Callable[[Sequence[Array]], Sequence[Array]]
+Undo = Callable[[Arrays], Arrays]
 """Inverts the matrices that copies were multiplied by."""
 
 
@@ -202,8 +202,8 @@ class NumberBlock:
 
     index: int
     x: Array
-    copies: Sequence[Array]
-    parts: Sequence[Array]
+    copies: Arrays
+    parts: Arrays
     """Copies in the coordinates of the moments; none if they have other columns."""
     seconds: float = 0.0
     """Seconds spent on drawing."""
@@ -217,8 +217,31 @@ class NumberBlock:
         return cls(*block, parts, seconds)
 
 
+class Added:
+    """Sums over records that add up field by field."""
+
+    def add(self, other: Any) -> None:
+        """Add the sums over later records."""
+        for name, value in vars(other).items():
+            setattr(self, name, together(getattr(self, name), value))
+
+
+def together(a: Any, b: Any) -> Any:
+    """Sum of numbers, arrays or sums; lists in order; dicts by key; conjunction of truths."""
+    if isinstance(a, dict):
+        return a | {key: together(a[key], more) if key in a else more for key, more in b.items()}
+    if isinstance(a, Added):
+        a.add(b)
+        return a
+    if isinstance(a, Moments):
+        return Moments.merge([a, b])
+    if isinstance(a, Draw):  # parts of one pass have equal draws
+        return a
+    return a and b if isinstance(a, bool) else a + b
+
+
 @dataclass(repr=False)
-class Chosen:
+class Chosen(Added):
     """Sums over chosen rows.
 
     Attributes
@@ -236,14 +259,6 @@ class Chosen:
     originals: list[Array] = field(default_factory=list)
     copies: list[list[Array]] = field(default_factory=list)
 
-    def add(self, other: Chosen) -> None:
-        """Add the sums over later rows."""
-        for mine, theirs in ((self.parts, other.parts), (self.by_group, other.by_group)):
-            for key, moments in theirs.items():
-                plus(mine, key, moments)
-        self.originals += other.originals
-        self.copies += other.copies
-
     @property
     def folds(self) -> list[Moments]:
         """Moments over each fold, in order."""
@@ -256,13 +271,8 @@ class Chosen:
         return Records(np.concatenate(self.originals), copies)
 
 
-def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
-    """Add moments to a sum."""
-    sums[key] = Moments.merge([sums[key], part]) if key in sums else part
-
-
 @dataclass
-class Stripe:
+class Stripe(Added):
     """Sums over stripes, in order.
 
     Attributes
@@ -281,15 +291,6 @@ class Stripe:
     chosen: dict[str, Chosen] = field(default_factory=dict)
     finite: bool = True
     seconds: float = 0.0
-
-    def add(self, other: Stripe) -> None:
-        """Add the next stripe."""
-        for number, moments in other.groups.items():
-            plus(self.groups, number, moments)
-        for key, chosen in other.chosen.items():
-            self.chosen.setdefault(key, Chosen()).add(chosen)
-        self.finite = self.finite and other.finite
-        self.seconds += other.seconds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,12 +331,14 @@ class MomentJob(Job[Stripe]):
                     inside, fold = draw.within(a, b)
                     chosen = into.chosen.setdefault(key, Chosen())
                     for part in np.unique(fold).tolist():
-                        plus(chosen.parts, part, Moments.of(stack.rows(inside[fold == part])))
+                        found = {part: Moments.of(stack.rows(inside[fold == part]))}
+                        chosen.parts = together(chosen.parts, found)
                     if draw.clear and inside.size:
                         chosen.originals.append(x[here][inside])
                         chosen.copies.append([copy[here][inside] for copy in copies])
-                        plus(chosen.by_group, group, Moments.of(stack.rows(inside)))
-            plus(into.groups, group, stack.moments())
+                        found = {group: Moments.of(stack.rows(inside))}
+                        chosen.by_group = together(chosen.by_group, found)
+            into.groups = together(into.groups, {group: stack.moments()})
 
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:

@@ -12,27 +12,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from auditor.adversary.attack import (
-    Attack,
-    Inferred,
-    LinearAttack,
-    Reconstruction,
-    Regions,
-    RowAttack,
-    check_affine,
-    checked,
-)
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
-from auditor.audit.numeric.linear_errors import Maps, crossed, held_out_theory
-from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
-from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Block, Blocks, Coalition, Indices
-from auditor.data.table import Table
-from auditor.numerics.blocks import Moments, readable, row_blocks
+from auditor.audit.numeric.linear_errors import Maps, crossed
+from auditor.base import PluginError
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
+from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Scheme, TableMoments
 
 
 class Around(NamedTuple):
@@ -98,7 +84,7 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 
 
 def shown(
-    fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int, first: int
+    fitted: Reconstruction, tables: Arrays, before: int, rows: int, first: int
 ) -> tuple[Reconstruction, list[Array]]:
     """Attack on a block's own rows, and tables with the necessary neighbours.
 
@@ -119,7 +105,7 @@ def shown(
     return inner, mine
 
 
-def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
+def with_known(fitted: Reconstruction, copies: Arrays, x: Array) -> list[Array]:
     """Copies for an attack, then the original columns that it knows, if any."""
     return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
 
@@ -145,7 +131,7 @@ class _Inner:
         found = getattr(self._fitted, name)
         return (lambda *asked: _cut(found(*asked), self._own)) if callable(found) else found
 
-    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+    def inferred(self, copies: Arrays) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
 
 
@@ -165,7 +151,7 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-Count = Callable[[int, Reconstruction, Sequence[Array], Array, Array], None]
+Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 """Counts one block's records, given the place of the coalition, the attack, its copies, its
 estimates and the true values, (b, N)."""
 
@@ -241,7 +227,7 @@ def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
 
 def tally_rows(
     reconstructions: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
@@ -289,7 +275,7 @@ def tally_rows(
 
 def _tally_block(
     reconstructions: Sequence[Reconstruction],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     alike: Sequence[int],
     around: Around,
     tally: Tally,
@@ -345,73 +331,3 @@ class CopyBlocks:
         """Yield lists of k arrays of shape (b, N), in order of rows."""
         for _, _, copies in self._blocks():
             yield readable([copies[copy - 1] for copy in self._coalition])
-
-
-# -- Estimate of the original by one attack, with its closed-form error ----------------------------
-
-
-class Held(NamedTuple):
-    """Copies of one coalition, and the table that its adversary wants.
-
-    ``copies`` are their numbers, ``arrays`` their values.
-    """
-
-    scheme: Scheme
-    table: Table
-    moments: TableMoments
-    copies: Coalition
-    levels: tuple[float, ...]
-    arrays: list[Array]
-    law: NoiseLaw | None
-
-
-def rebuilt(
-    plugin: Attack, held: Held, knows: Knowledge, seed: int
-) -> tuple[Array, float | None, Reconstruction | None, Indices]:
-    """Return estimates (n, N), theory's distortion, the fit, known rows.
-
-    Raises
-    ------
-    NotApplicable
-        The attack does not apply; the message is the reason.
-    PluginError
-        The attack returned no estimate.
-    """
-    scheme, table, moments, copies, levels, arrays, law = held
-    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
-    rows, everybody = RowSelection(table, [knows], seed, 1), tuple(range(1, len(copies) + 1))
-    released = ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies)
-    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
-    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
-        # moments of transformed copies about the original's mean would be lost in rounding
-        plugin = plugin.over_rows()
-    others = np.delete(table.values, given, axis=0)
-    if isinstance(plugin, LinearAttack):
-        affine, theory = plugin.affine(view), None
-        check_affine(affine, view)
-        values = affine.apply(arrays, view.centre, np.empty_like(table.values))
-        if affine.known is not None:
-            values += (table.values - view.centre) @ affine.known.T
-        if law is not None and (affine.fixed or (affine.apart and given.size)):
-            maps = Maps.pad([affine], [everybody], len(copies))
-            judged = Moments.of(others - view.centre)
-            theory = float(held_out_theory(maps, judged, law)[0, -1])
-        return values, theory, None, given
-    if not isinstance(plugin, RowAttack):
-        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    seen = rows.seen(knows, blocks)
-    fitted = plugin.fit(view, CopyBlocks(seen, everybody))
-    expected = fitted.expected(others)
-    squares = np.array([np.nan if expected is None else float(expected.sum())])
-    squares = with_row_theory(squares, [fitted], seen, rows.judged(knows, blocks)[0])
-    theory = float(squares[0]) / others.size
-    return rows_of(fitted, blocks()), None if np.isnan(theory) else theory, fitted, given
-
-
-def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
-    """Return a function that yields block number, a table's rows and its copies' rows."""
-    bounds = row_blocks(table.rows, table.width)
-    return lambda: (
-        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
-        for k, (a, b) in enumerate(bounds)
-    )

@@ -94,12 +94,8 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
         drawn.add(step.copy)
         for innovation, _ in step.fresh:
             if not existing < innovation <= copies:
-                out = 0 < innovation <= existing
-                why = (
-                    "is out already and whose noise is not kept"
-                    if out
-                    else "is not among the new ones"
-                )
+                why = "is out already and whose noise is not kept"
+                why = why if 0 < innovation <= existing else "is not among the new ones"
                 raise ValueError(
                     f"`plan` draws copy {step.copy} with the innovation of copy {innovation}, which {why}"
                 )

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Coalition, Flags, Indices, unprinted
+from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, unprinted
 from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
@@ -300,7 +300,7 @@ def one_suffices(useless: Flags, copies: Sequence[int]) -> bool:
     return any(all(row[j] for j in members) for row in useless[members].tolist())
 
 
-def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> list[Coalition]:
+def not_known_to_gain(coalitions: Coalitions, law: NoiseLaw | None) -> list[Coalition]:
     """Coalitions of several copies that no law shows to gain."""
     useless = None if law is None else makes_useless(law)
     return [

@@ -13,7 +13,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.base.types import Array, Arrays, Block, Coalition, Levels, unprinted
+from auditor.base.types import Array, Arrays, Block, Coalition, Coalitions, Levels, unprinted
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
 from auditor.numerics.linear_algebra import deviations
@@ -128,7 +128,7 @@ class Key:
         return self.seed
 
 
-class RowsOf(Sequence[Array]):
+class RowsOf(Arrays):
     """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
     def __init__(self, copies: Arrays, start: int, stop: int) -> None:
@@ -335,7 +335,7 @@ class Scheme(Plugin):
         return {}
 
     def promises(
-        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+        self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises by metric; empty by default.
 
@@ -343,9 +343,7 @@ class Scheme(Plugin):
         """
         return {}
 
-    def sufficient(
-        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
-    ) -> dict[Coalition, bool]:
+    def sufficient(self, blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
         As ``promises``, for deterministic schemes.

@@ -1,4 +1,4 @@
-"""Equivalence classes of copies, and partitions that make them.
+"""Equivalence classes of copies, and partitions into classes.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -33,7 +33,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Flags, Indices
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Flags, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -78,7 +78,7 @@ def classes(copies: Sequence[ClassRecords]) -> Indices:
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, Flags]:
-    """Attribute's values, (b,), and whether any copy has them."""
+    """Attribute's values, (b,), and records that a copy releases."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
@@ -100,7 +100,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy makes another useless by nested classes and ranges."""
+    """Whether a copy is sufficient for another, by nested classes and ranges."""
     mine, theirs = one["class"], other["class"]
     of_class = np.empty(mine.max(initial=0) + 2, dtype=int)
     of_class[mine] = theirs
@@ -113,13 +113,13 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
     )
 
 
-def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-    """Whether one copy of each coalition makes its others useless."""
+def sufficient(blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
+    """Whether one copy of each coalition is sufficient for the others."""
     parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
     whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
     held = sorted({copy for coalition in coalitions for copy in coalition})
-    told = {(i, j) for i in held for j in held if i != j and tells(whole[i - 1], whole[j - 1])}
-    return {c: any(all(i == j or (i, j) in told for j in c) for i in c) for c in coalitions}
+    nested = {(i, j) for i in held for j in held if i != j and tells(whole[i - 1], whole[j - 1])}
+    return {c: any(all(i == j or (i, j) in nested for j in c) for i in c) for c in coalitions}
 
 
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
@@ -164,7 +164,7 @@ def class_figures(
     P, values : (V,)
         Shares of the table's sensitive values, and these, ascending.
     confidential
-        Places of the confidential ones.
+        Places of the confidential values.
     """
     sizes, held = counts.sum(axis=1), counts > 0
     P_E = counts / sizes[:, None]
@@ -255,7 +255,7 @@ def promises(
 
 def by_coalition(
     blocks: Iterable[Block],
-    coalitions: Sequence[Coalition],
+    coalitions: Coalitions,
     sensitive: int,
     ground: Ground,
     confidential: Sequence[float] = (),
@@ -348,7 +348,7 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, coarser: Partition | None =
     codes : (n,)
         Places of sensitive values.
     rules
-        The table must satisfy them, *not checked*.
+        The table must satisfy the rules, *not checked*.
     coarser
         Classes to cut, which satisfy the rules (*not checked*).
     """

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from auditor.base import AuditorError, counted
 from auditor.base.types import Array, Indices, Levels
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
@@ -30,8 +31,12 @@ class GroupScheme(MaskedScheme):
     )
     trial_levels = (3.0, 10.0, 5.0)
 
-    def least_rows(self, levels: Levels) -> int:
-        return int(max(levels))
+    def check_levels(self, levels: Levels) -> None:
+        super().check_levels(levels)
+        most = max(levels, default=0)
+        if self.table is not None and self.table.rows < most:
+            needed = f"at least {counted(int(most), 'record')} at level {most:g}"
+            raise AuditorError(f"{self.name} needs {needed}; the table has {self.table.rows:,}")
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.base import AuditorError, counted, did_you_mean
+from auditor.base import AuditorError, did_you_mean
 from auditor.base.types import Array, Arrays, Flags, Indices, Levels
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
@@ -44,15 +44,11 @@ class MaskedScheme(Scheme):
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """One copy of a table, shape (n, N), rows in place."""
 
-    def least_rows(self, levels: Levels) -> int:
-        """Fewest records needed at these levels."""
-        return 1
-
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
         whole = self.whole_table
-        self._check_rows(whole, levels[existing:])
+        self.check_levels(levels[existing:])
         streams = [
             stream(key.seed, "masked", key.scheme, key.replicate, copy)
             for copy in range(existing + 1, len(levels) + 1)
@@ -62,17 +58,6 @@ class MaskedScheme(Scheme):
             for level, rng in zip(levels[existing:], streams, strict=True)
         ]
         return MadeCopies(made, row_blocks(whole.rows, whole.width))
-
-    def check_levels(self, levels: Levels) -> None:
-        super().check_levels(levels)
-        if self.table is not None:
-            self._check_rows(self.table, levels)
-
-    def _check_rows(self, table: Table, levels: Levels) -> None:
-        least = self.least_rows(levels) if levels else 1
-        if table.rows < least:
-            needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
-            raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
 
 
 @register

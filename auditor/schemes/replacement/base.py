@@ -2,7 +2,7 @@
 
 Replacements from ``π`` arrive at rate 1 per tuple in time ``t = −ln p``. The value at ``p`` is the
 last one before ``−ln p``, or the original (xiao2009, Lemma 1). Segments of equal length start with
-a snapshot; below ``exp(−HORIZON)`` values are found backwards. At p = 0 the copy is independent.
+a snapshot up to ``exp(−HORIZON)``. At p = 0 the copy is independent.
 
 | ``replacement`` | ``π`` |
 | --- | --- |
@@ -382,7 +382,7 @@ class ProcessCopies(Copies):
             rng = stream(self.key.seed, *self._name, "never")
             return replacements(rng, self.original.size, self.size, self.pi)
         time = -math.log(level)
-        return self._backward(time) if time > HORIZON else self._forward(time)
+        return self._beyond(time) if time > HORIZON else self._forward(time)
 
     @property
     def _name(self) -> tuple[object, ...]:
@@ -404,17 +404,12 @@ class ProcessCopies(Copies):
         self._segments.append(segment)
         self._snapshots.append(values)
 
-    def _backward(self, time: float) -> Codes:
+    def _beyond(self, time: float) -> Codes:
         values = self._forward(HORIZON)
-        pending = np.ones(values.size, dtype=bool)
-        for place in range(int(time / STEP), SEGMENTS - 1, -1):
+        for place in range(SEGMENTS, int(time / STEP) + 1):
             segment = self._segment(place)
             stop = int(np.searchsorted(segment.times, time))
-            new = np.flatnonzero(pending[segment.tuples[:stop]])
-            values[segment.tuples[new]] = segment.values[new]
-            pending[segment.tuples[new]] = False
-            if not pending.any():
-                break
+            values[segment.tuples[:stop]] = segment.values[:stop]
         return values
 
     def _segment(self, place: int) -> Segment:
