@@ -32,7 +32,7 @@ PARAMETERS = {
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
-    "rotation-noise": {"noise": "corner-wave", "rotations": "shared"},
+    "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "multi-pert"},
 }  # fmt: skip
 

@@ -158,6 +158,9 @@ class RotationNoise(TransformScheme):
         rotations: Literal["fresh", "shared"] = Field(
             "fresh", description="a rotation for each copy, or one for all"
         )
+        translation: bool = Field(
+            False, description="whether a secret vector is added to every record"
+        )
 
     def default_levels(self) -> tuple[float, ...]:
         return ()
@@ -171,7 +174,9 @@ class RotationNoise(TransformScheme):
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size
-        return Transform(haar(N, rng), np.zeros(N))
+        M = haar(N, rng)
+        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
+        return Transform(M, shift if self.parameters.translation else np.zeros(N))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         if self.parameters.rotations == "shared":
