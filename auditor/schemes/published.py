@@ -1,6 +1,6 @@
 """Published copies: files made elsewhere, audited as they are.
 
-Attacks use ``law`` (a scheme's name and parameters), or else a law estimated
+Attacks use ``law`` (a scheme's name and parameters, or a covariance file), or else a law estimated
 from original and copies; a wrong law contradicts the measurement. Files match row by row, or by a
 `key` column. Audited are records and columns that are complete everywhere. The stated law is of the
 whole original.
@@ -36,7 +36,8 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.noise_density import check_covariance, matrix_of_file
+from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.scheme import (
     Key,
     MadeCopies,
@@ -158,7 +159,8 @@ class Published(FileScheme):
         """Files of the copies, and the law that they state."""
 
         law: dict[str, Any] | None = Field(
-            None, description="{scheme: name, …its parameters}; levels are then needed"
+            None,
+            description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
         )
 
         @field_validator("law")
@@ -242,16 +244,34 @@ class Published(FileScheme):
         return self._stated() if whole else None
 
     def _law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
-        stated = self._stated()
-        return None if stated is None else stated.law(levels, table)
+        stated = self.parameters.law
+        if stated is None:
+            return None
+        if "covariance" in stated:
+            return self._dense(
+                str(stated["covariance"]), len(self.parameters.copies), table.mean.size
+            )
+        scheme = self._stated()
+        return None if scheme is None else scheme.law(levels, table)
 
     def _stated(self) -> Scheme | None:
         stated = self.parameters.law
-        if stated is None:
+        if stated is None or "scheme" not in stated:
             return None
         scheme = _scheme_of(stated)
         scheme.base = self.base
         return scheme
+
+    def _dense(self, name: str, M: int, N: int) -> DenseNoise:
+        K_Z = matrix_of_file(name, self.base, "law.covariance")
+        if K_Z.shape != (M * N, M * N):
+            raise AuditorError(
+                f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}"
+            )
+        try:
+            return DenseNoise(check_covariance(K_Z), N)
+        except ValueError as error:
+            raise AuditorError(f"law.covariance {error}") from None
 
     def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         records = self.audited_table
@@ -336,7 +356,14 @@ def _scheme_of(law: dict[str, Any]) -> Scheme:
 
 
 def _check_law(law: dict[str, Any]) -> None:
-    if not isinstance(law.get("scheme"), str) or law["scheme"] == Published.name:
+    if len({"scheme", "covariance"} & set(law)) != 1:
+        raise ValueError("must have `scheme` or `covariance`, and not both")
+    if "covariance" in law:
+        unknown = [key for key in law if key != "covariance"]
+        if unknown or not isinstance(law["covariance"], str):
+            raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
+        return
+    if law["scheme"] == Published.name or not isinstance(law["scheme"], str):
         raise ValueError("must name the scheme whose law the copies follow")
     try:
         scheme = _scheme_of(law)

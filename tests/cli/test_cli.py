@@ -315,7 +315,7 @@ def test_copies_written_are_copies_audited(folder, auditor):
         "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?",
     ),
     ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
-    ("schemes[0].law={}", "schemes[0].law must name the scheme whose law the copies follow"),
+    ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
     ("data.standardize=true", "`standardize` must be false"),
 ])  # fmt: skip
 @pytest.mark.slow

@@ -442,19 +442,25 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
     return float(np.sqrt((gaps @ gaps) / (N * N - N)))
 
 
+def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
+    """Matrix from a CSV file without a header, relative to ``base``.
+
+    ``AuditorError`` if there is no matrix.
+    """
+    path = next((path for path in located(name, base) if path.is_file()), None)
+    if path is None:
+        raise AuditorError(f"{field}: there is no file {name!r}")
+    try:
+        return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
+    except (OSError, ValueError):
+        raise AuditorError(f"{field}: {name!r} cannot be read as a CSV file of numbers") from None
+
+
 def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
-    """Covariance from rows, or from a CSV file without a header, relative to ``base``."""
-    rows: Any = source
     if isinstance(source, str):
-        path = next((path for path in located(source, base) if path.is_file()), None)
-        if path is None:
-            raise AuditorError(f"noise.matrix: there is no file {source!r}")
-        try:
-            rows = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
-        except (OSError, ValueError):
-            raise AuditorError(
-                f"noise.matrix: {source!r} cannot be read as a CSV file of numbers"
-            ) from None
+        rows: Any = matrix_of_file(source, base, "noise.matrix")
+    else:
+        rows = source
     try:
         K = check_covariance(rows)
     except ValueError as error:
