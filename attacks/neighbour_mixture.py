@@ -88,6 +88,8 @@ SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
 LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
+GROUP_ALARM = 1e-3
+"""Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
 TINY = 1e-300
@@ -135,26 +137,29 @@ class NeighbourMixture(RowAttack):
         if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
+        groups = fitted_groups(view, seen.coordinates, blocks)
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
-        if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
+        if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
         chains = fitted_chains(
             view, seen.values(start), seen.pencil.basis**2 @ s, filtered.lines.period
         )
-        if not filtered.serial_rows and not any(chain.dependent for chain in chains):
+        if not (groups or filtered.serial_rows or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
+        near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups)
         basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             rows = near.of(samples(near.reach, blocks, min(1.0, most_rows / count)))
             u = rows.u
-            B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
+            alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
+            B = ridge_by_fold(alike, u, rows.fold, len(WINDOWS) * windowed.size)
+            B = with_groups(B, rows.f, u, rows.fold)
             P = predicted(rows.f, rows.fold, B)
             if undecided and saved(u, P, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
@@ -240,6 +245,7 @@ class Neighbourhood:
     windowed: Indices
     knots: Array
     count: int
+    groups: Sequence[Groups]
 
     @property
     def reach(self) -> int:
@@ -272,7 +278,95 @@ class Neighbourhood:
         c, chained, share = along[:, rows]
         predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
         f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
+        f = np.hstack([f, *(g.effects[g.parts[first + rows]] for g in self.groups)])
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """Groups of records, in ``FOLDS`` parts, with random effects in the coordinates of u.
+
+    Attributes
+    ----------
+    parts : ndarray of shape (n,)
+        ``FOLDS`` times the group, plus the part.
+    effects : ndarray of shape (FOLDS K, r)
+        Best linear predictions of a part by the others.
+    """
+
+    parts: Indices
+    effects: Array
+
+
+def fitted_groups(
+    view: View, coordinates: Callable[[list[Array]], Array], blocks: Iterable[list[Array]]
+) -> list[Groups]:
+    """Return groups by shown columns whose means differ."""
+    every, n, found = groupings(view), view.released.count, list[Groups]()
+    if not every:
+        return found
+    sizes = [FOLDS * (parts.max() // FOLDS + 1) for parts in every]
+    sums, square, first = [np.zeros((size, 1)) for size in sizes], 0.0, 0
+    for u in map(coordinates, blocks):
+        here = slice(first, first := first + len(u))
+        square = square + (u**2).sum(axis=0)
+        for j, (parts, size) in enumerate(zip(every, sizes, strict=True)):
+            sums[j] = sums[j] + np.stack([np.bincount(parts[here], x, size) for x in u.T], axis=1)
+    for parts, S in zip(every, sums, strict=True):
+        S = S.reshape(-1, FOLDS, S.shape[1])
+        m = np.bincount(parts, minlength=FOLDS * len(S)).reshape(-1, FOLDS, 1)
+        size, total = m.sum(axis=1), S.sum(axis=1)
+        K = len(size)
+        between = (total**2 / size).sum(axis=0)
+        within = (square - between) / (n - K)
+        excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
+        usual = (n - (size**2).sum() / n) / (K - 1)
+        chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
+        sure = chance * chance.size * len(every) < GROUP_ALARM
+        ratio = np.where(sure, usual * within / np.where(sure, excess, 1.0), np.inf)
+        if sure.any():
+            effects = (total[:, None] - S) / (size[:, None] - m + ratio)
+            found.append(Groups(parts, effects.reshape(-1, chance.size)))
+    return found
+
+
+def groupings(view: View) -> list[Indices]:
+    """Return codes of groups by shown columns, and by pairs of them."""
+    shown = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
+    singles = [
+        np.unique(each, return_inverse=True)[1] for each in shown if each.dtype.kind in "iu"
+    ]
+    pairs = (a * (b.max() + 1) + b for a, b in combinations(singles, 2))
+    found = (np.unique(codes, return_inverse=True)[1] for codes in [*singles, *pairs])
+    kept = {codes.tobytes(): codes for codes in found if 0 < codes.max() < len(codes) - 1}
+    return [FOLDS * codes + rank_within(codes) % FOLDS for codes in kept.values()]
+
+
+def rank_within(codes: Indices) -> Indices:
+    """Return ranks of rows in their groups, from 0."""
+    order = np.argsort(codes, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(codes))])[codes[order]]
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(codes)) - start
+    return ranks
+
+
+def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
+    """Return ``B`` with nonnegative weights of predictions by groups, the last features.
+
+    A negative weight would find the row's own value, which others' sums lack.
+    """
+    F, r = B.shape[1:]
+    own = predicted(f[:, :F], fold, B)
+    made = np.zeros((FOLDS, f.shape[1], r))
+    made[:, :F] = B
+    for k, i in product(range(FOLDS), range(r)) if f.shape[1] > F else ():
+        rest = fold != k
+        X = np.column_stack([own[rest, i], f[rest, F + i :: r]])
+        w = scipy.optimize.nnls(X, u[rest, i])[0]
+        made[k, :F, i] *= w[0]
+        made[k, F + i :: r, i] = w[1:]
+    return made
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:

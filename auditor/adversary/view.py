@@ -25,6 +25,7 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
 from auditor.base.types import Array, Codes, Indices, unprinted
+from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
@@ -232,6 +233,8 @@ class View(Informed):
         For random guesses.
     steps
         Returns public recording steps, (N,), NaN for none.
+    shown
+        Returns the shown columns of every copy.
     starts
         Fits by name, for redraws.
     """
@@ -247,6 +250,7 @@ class View(Informed):
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
     steps: Callable[[], Array] = lambda: np.full(1, np.nan)
+    shown: Callable[[], Sequence[ShownColumn]] = tuple
     starts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

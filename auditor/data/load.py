@@ -24,8 +24,10 @@ from auditor.data.columns.checks import (
     check_rows,
     check_width,
     in_days,
+    calendar,
     in_order_of,
     kind_of,
+    plain_days,
     record_keys,
     with_value_for_blanks,
 )
@@ -45,7 +47,7 @@ from auditor.data.formats.parts import (
     size_of_values,
 )
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import DataUse, Table, check_bounds, is_file
+from auditor.data.table import DataUse, ShownColumn, Table, check_bounds, is_file
 from auditor.numerics.random_streams import stream
 from auditor.results.files import TableFile, located, reading_of, split_name
 
@@ -131,14 +133,14 @@ def load_table(
     """
     rows, missing, order, key, unit = use.rows, use.missing, use.order, use.key, use.unit
     columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
-    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight}
+    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight, "shown": use.shown}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
     raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **beside)
     if raw.source is not None:
         chosen = chosen.with_defaults(raw.source.domains(), raw.names)
     names, read, is_large, keys, units = raw.names, raw.read, raw.is_large, None, None
-    held: list[Frame] = []
+    held, shown = list[Frame](), list[ShownColumn]()
     if is_changed:
         frame = raw.whole()
         check_rows(len(frame), rows)
@@ -150,7 +152,10 @@ def load_table(
         units = None if unit is None else _units(frame[unit])
         if use.weight is not None:
             _check_weights(use.weight, frame[use.weight])
-        frame = frame.drop(columns={name for name in beside.values() if name is not None})
+        for name in dict.fromkeys((*use.shown, order)):
+            shown += [] if name is None else _as_shown(name, frame[name])
+        shown += [] if units is None else [ShownColumn(0, str(unit), units)]
+        frame = frame.drop(columns={order, key, unit, use.weight, *use.shown} - {None})
         if missing == "value":
             frame = with_value_for_blanks(frame)
         frame = coded(frame, trees, missing)
@@ -164,6 +169,7 @@ def load_table(
         complete = are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
+        shown = [each._replace(values=each.values[complete]) for each in shown]
     table = Table(
         found.numeric,
         found.numbers,
@@ -172,6 +178,7 @@ def load_table(
         dates=dict(use.dates),
         keys=keys,
         units=units,
+        shown=tuple(shown),
         blanks=found.blanks,
         dropped=missing == "drop",
         bounds=use.bounds,
@@ -292,6 +299,14 @@ def _units(cells: pd.Series[Any]) -> Indices:
     return codes
 
 
+def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+    yield ShownColumn(0, name, pd.factorize(cells, use_na_sentinel=False)[0])
+    if kind_of(cells) == "numbers":
+        yield ShownColumn(0, name, cells.fillna(cells.median()).to_numpy(dtype=np.float64))
+    elif (days := plain_days(cells.dropna())) is not None and cells.notna().all():
+        yield from (ShownColumn(0, f"{name}: {at}", codes) for at, codes in calendar(days).items())
+
+
 def _check_weights(name: str, cells: pd.Series[Any]) -> None:
     w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
@@ -325,7 +340,7 @@ def raw_columns(
     parameters: Mapping[str, Any] | None = None,
     base: Path | None = None,
     rng: np.random.Generator | None = None,
-    **beside: str | None,
+    **beside: str | Names | None,
 ) -> Raw:
     """Selected columns of a file, a folder of parts, or a registered source.
 
@@ -408,7 +423,7 @@ def _drawn(
     rows: int | None,
     parameters: Mapping[str, Any],
     rng: np.random.Generator,
-    beside: Mapping[str, str | None],
+    beside: Mapping[str, str | Names | None],
 ) -> Raw:
     with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)

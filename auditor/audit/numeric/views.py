@@ -19,7 +19,7 @@ no law is assumed. An estimated law is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -55,7 +55,7 @@ from auditor.adversary.view import (
 )
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelection, Stripe, key_of
 from auditor.base.types import Array, Blocks
-from auditor.data.table import Table
+from auditor.data.table import ShownColumn, Table
 from auditor.numerics.blocks import Awaited, Moments, of_rows, row_blocks
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
@@ -182,6 +182,8 @@ class ReleasedCopies:
         Public parameters of the scheme.
     numbers : tuple of int
         Numbers of the copies.
+    shown : callable
+        Returns further columns of the copies.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
     """
@@ -194,6 +196,7 @@ class ReleasedCopies:
     joint: bool
     public: Mapping[str, Any]
     numbers: tuple[int, ...]
+    shown: Callable[[Table], Sequence[ShownColumn]]
     transformed: Transformed | None = None
 
 
@@ -298,6 +301,7 @@ class Gathered:
                 scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
+                shown=lambda: [*copies.table.shown, *copies.shown(copies.table)],
             )
         return self._views[knowledge.label]
 
