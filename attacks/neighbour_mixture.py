@@ -88,8 +88,8 @@ SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
 LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
-GROUP_ALARM = 1e-3
-"""Chance that groups without differences show some."""
+MOST_SHOWN, GROUP_ALARM = 12, 1e-3
+"""Most shown columns that group records; chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
 TINY = 1e-300
@@ -137,7 +137,7 @@ class NeighbourMixture(RowAttack):
         if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        groups = fitted_groups(view, seen.coordinates, blocks)
+        groups = [*fitted_groups(view, blocks)]
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
         if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
@@ -282,73 +282,52 @@ class Neighbourhood:
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Groups:
-    """Groups of records, in ``FOLDS`` parts, with random effects in the coordinates of u.
+class Groups(NamedTuple):
+    """Groups of records in ``FOLDS`` parts, and predictions of a part by the others.
 
     Attributes
     ----------
     parts : ndarray of shape (n,)
         ``FOLDS`` times the group, plus the part.
     effects : ndarray of shape (FOLDS K, r)
-        Best linear predictions of a part by the others.
     """
 
     parts: Indices
     effects: Array
 
 
-def fitted_groups(
-    view: View, coordinates: Callable[[list[Array]], Array], blocks: Iterable[list[Array]]
-) -> list[Groups]:
-    """Return groups by shown columns whose means differ."""
-    every, n, found = groupings(view), view.released.count, list[Groups]()
-    if not every:
-        return found
-    sizes = [FOLDS * (parts.max() // FOLDS + 1) for parts in every]
-    sums, square, first = [np.zeros((size, 1)) for size in sizes], 0.0, 0
-    for u in map(coordinates, blocks):
-        here = slice(first, first := first + len(u))
-        square = square + (u**2).sum(axis=0)
-        for j, (parts, size) in enumerate(zip(every, sizes, strict=True)):
-            sums[j] = sums[j] + np.stack([np.bincount(parts[here], x, size) for x in u.T], axis=1)
-    for parts, S in zip(every, sums, strict=True):
-        S = S.reshape(-1, FOLDS, S.shape[1])
-        m = np.bincount(parts, minlength=FOLDS * len(S)).reshape(-1, FOLDS, 1)
-        size, total = m.sum(axis=1), S.sum(axis=1)
-        K = len(size)
-        between = (total**2 / size).sum(axis=0)
-        within = (square - between) / (n - K)
-        excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
-        usual = (n - (size**2).sum() / n) / (K - 1)
-        chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
-        sure = chance * chance.size * len(every) < GROUP_ALARM
-        ratio = np.where(sure, usual * within / np.where(sure, excess, 1.0), np.inf)
-        if sure.any():
-            effects = (total[:, None] - S) / (size[:, None] - m + ratio)
-            found.append(Groups(parts, effects.reshape(-1, chance.size)))
-    return found
+def fitted_groups(view: View, blocks: Iterable[list[Array]]) -> Iterator[Groups]:
+    """Yield groups by shown columns, and pairs of them, whose means of u differ.
 
-
-def groupings(view: View) -> list[Indices]:
-    """Return codes of groups by shown columns, and by pairs of them."""
+    ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
+    groups by analysis of variance.
+    """
     shown = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
-    singles = [
-        np.unique(each, return_inverse=True)[1] for each in shown if each.dtype.kind in "iu"
-    ]
-    pairs = (a * (b.max() + 1) + b for a, b in combinations(singles, 2))
-    found = (np.unique(codes, return_inverse=True)[1] for codes in [*singles, *pairs])
-    kept = {codes.tobytes(): codes for codes in found if 0 < codes.max() < len(codes) - 1}
-    return [FOLDS * codes + rank_within(codes) % FOLDS for codes in kept.values()]
-
-
-def rank_within(codes: Indices) -> Indices:
-    """Return ranks of rows in their groups, from 0."""
-    order = np.argsort(codes, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(codes))])[codes[order]]
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(codes)) - start
-    return ranks
+    singles = [each for each in shown if each.dtype.kind in "iu"][:MOST_SHOWN]
+    if not singles:
+        return
+    u = np.concatenate([*map(Seen.of(view).coordinates, blocks)])
+    pairs = (a * (np.ptp(b) + 1) + b for a, b in combinations(singles, 2))
+    for values in chain(singles, pairs):
+        codes = np.unique(values, return_inverse=True)[1]
+        K, n = codes.max() + 1, len(codes)
+        if not 1 < K < n:
+            continue
+        # parts of at most FOLDS rows have one each
+        parts = FOLDS * codes + np.argsort(np.argsort(codes, kind="stable")) % FOLDS
+        m, *sums = (np.bincount(parts, x, FOLDS * K).reshape(K, FOLDS) for x in (None, *u.T))
+        size, each = m.sum(axis=1), np.stack(sums, axis=2)
+        total = each.sum(axis=1)
+        between = (total**2 / size[:, None]).sum(axis=0)
+        within = ((u**2).sum(axis=0) - between) / (n - K) + TINY
+        excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
+        chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
+        sure = chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
+        if sure.any():
+            usual = (n - size @ size / n) / (K - 1)
+            ratio = np.where(sure, usual * within / np.where(sure, excess, 1.0), np.inf)
+            effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
+            yield Groups(parts.astype(np.int32), effects.reshape(FOLDS * K, -1))
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:

@@ -203,9 +203,7 @@ class Table:
         whole: Plain = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
         shown = self.shown_in(rows)
-        return replace(
-            self, content=content, units=units, shown=shown, standardized=False, **whole
-        )
+        return replace(self, content=content, units=units, shown=shown, standardized=False, **whole)
 
     def shown_in(self, rows: Any) -> tuple[ShownColumn, ...]:
         """Shown columns of some records."""

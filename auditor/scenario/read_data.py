@@ -251,6 +251,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
             "disclosure": "public" if form.disclosure == "public" else "rounded",
             "parameters": parameters,
             "bins": form.bin,
+            "shown": tuple(form.shown),
             "tolerance": form.model_dump()["tolerance"],
         }
     )
