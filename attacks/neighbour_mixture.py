@@ -29,6 +29,7 @@ clustered or heaped attributes, random walks, households and panels. Other noise
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -303,7 +304,7 @@ def fitted_groups(view: View, blocks: Iterable[list[Array]]) -> Iterator[Groups]
     groups by analysis of variance.
     """
     shown = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
-    singles = [each for each in shown if each.dtype.kind in "iu"][:MOST_SHOWN]
+    singles = [in_classes(each) for each in shown if each.dtype.kind in "iuf"][:MOST_SHOWN]
     if not singles:
         return
     u = np.concatenate([*map(Seen.of(view).coordinates, blocks)])
@@ -322,12 +323,22 @@ def fitted_groups(view: View, blocks: Iterable[list[Array]]) -> Iterator[Groups]
         within = ((u**2).sum(axis=0) - between) / (n - K) + TINY
         excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
         chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
-        sure = chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
+        ratio = (n - size @ size / n) / (K - 1) * within / np.maximum(excess, TINY)
+        effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
+        effects = effects.reshape(FOLDS * K, -1)
+        # under long tails F is large by chance; a pair of rows counts twice
+        agreed = u * effects[parts]
+        sure = agreed.sum(axis=0) > SURE_OF * np.sqrt(2.0 * (agreed**2).sum(axis=0))
+        sure &= chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
         if sure.any():
-            usual = (n - size @ size / n) / (K - 1)
-            ratio = np.where(sure, usual * within / np.where(sure, excess, 1.0), np.inf)
-            effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
-            yield Groups(parts.astype(np.int32), effects.reshape(FOLDS * K, -1))
+            yield Groups(parts.astype(np.int32), effects * sure)
+
+
+def in_classes(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return codes; of n numbers ranks in classes of √n."""
+    if values.dtype.kind != "f":
+        return values
+    return np.argsort(np.argsort(values, kind="stable")) // math.isqrt(len(values))
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:

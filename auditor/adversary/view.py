@@ -321,12 +321,20 @@ class View(Informed):
 
     @property
     def counting(self) -> tuple[int, ...]:
-        """Copies that are jointly sufficient by the law, else all."""
-        if isinstance(self.law, KroneckerNoise) and self.law.one_process:
-            return (self.copies[int(np.argmin(np.diag(self.law.level_covariance)))],)
-        if not isinstance(self.law, KroneckerNoise) or self.law.distribution != "gaussian":
+        """Copies that are jointly sufficient by the law, or show more columns, else all."""
+        law = self.law
+        if not isinstance(law, KroneckerNoise):
             return tuple(self.copies)
-        return tuple(copy for copy, weight in zip(self.copies, self.weights, strict=True) if weight)
+        if law.one_process:
+            counts = np.arange(len(self.copies)) == np.argmin(np.diag(law.level_covariance))
+        elif law.distribution == "gaussian":
+            counts = self.weights != 0
+        else:
+            return tuple(self.copies)
+        more = {column.copy for column in self.shown()}
+        return tuple(
+            copy for copy, one in zip(self.copies, counts, strict=True) if one or copy in more
+        )
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:

@@ -152,8 +152,9 @@ def load_table(
         units = None if unit is None else _units(frame[unit])
         if use.weight is not None:
             _check_weights(use.weight, frame[use.weight])
-        for name in dict.fromkeys((*use.shown, order)):
-            shown += [] if name is None else _as_shown(name, frame[name])
+        for name in use.shown:
+            shown += _as_shown(name, frame[name])
+        shown += [] if order is None else _calendar(order, frame[order])
         shown += [] if units is None else [ShownColumn(0, str(unit), units)]
         frame = frame.drop(columns={order, key, unit, use.weight, *use.shown} - {None})
         if missing == "value":
@@ -303,7 +304,12 @@ def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
     yield ShownColumn(0, name, pd.factorize(cells, use_na_sentinel=False)[0])
     if kind_of(cells) == "numbers":
         yield ShownColumn(0, name, cells.fillna(cells.median()).to_numpy(dtype=np.float64))
-    elif (days := plain_days(cells.dropna())) is not None and cells.notna().all():
+    elif cells.notna().all():
+        yield from _calendar(name, cells)
+
+
+def _calendar(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+    if (days := plain_days(cells)) is not None:
         yield from (ShownColumn(0, f"{name}: {at}", codes) for at, codes in calendar(days).items())
 
 

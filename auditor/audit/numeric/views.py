@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -275,6 +275,7 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
         self.shares = Shares(copies.table)
+        self.shown = cache(lambda: [*copies.table.shown, *copies.shown(copies.table)])
         self.again: dict[str, list[MomentsAgain]] = {}
 
     @property
@@ -301,7 +302,7 @@ class Gathered:
                 scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
-                shown=lambda: [*copies.table.shown, *copies.shown(copies.table)],
+                shown=self.shown,
             )
         return self._views[knowledge.label]
 
