@@ -9,7 +9,8 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 | ``w_t`` | best linear prediction of ``u_t`` from other rows and lines, by taps fitted without row t's fold | (r,) | ``serial_filter`` |
 | ``c_t`` | predictions by one chain per attribute, in the coordinates of u | (r,) | ``_chain`` |
 | ``f_t`` | ``c_t``, 1, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | the best average of ``w_t`` and ``c_t``, plus a ridge regression of the rest on f without row t's fold | (r,) | |
+| ``g_t`` | by shown column and pair: means of ``u_t`` in other parts of the group, shrunk as random effects | (J, r) | ``fitted_groups`` |
+| ``P_t`` | nonnegative sum of ``g_t`` and the best average of ``w_t`` and ``c_t`` with a ridge regression of the rest on f | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution; its size maximises the likelihood of u given p | | bovy2011 |
@@ -17,13 +18,14 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
-``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
+``P_t`` is fitted without row t's fold and free of its noise. Fitted to at most
 20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
-many rows, windows and chains stay within units. If neither filter nor chains use other rows, or
-``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
+many rows, windows and chains stay within units. If neither filter nor chains nor groups use other
+rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
+clustered or heaped attributes, random walks, households and panels, and where shown columns (``shown:``,
+``unit:``, the calendar of ``order:``) group alike records. Other noise is treated as Gaussian.
 *Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
@@ -113,12 +115,12 @@ class NeighbourMixture(RowAttack):
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
-        "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, which is independent between "
-        "rows; the prior is learnt from the copies."
+        "Rows follow one another (time, place, a sorted file), or shown columns group them; the adversary knows the law of the noise, "
+        "which is independent between rows; the prior is learnt from the copies."
     )
     wins = (
-        "Wins on ordered records whose attributes are skewed, clustered or heaped; on normal data it is close to serial-filter, on "
-        "records in no order it is mixture-estimate."
+        "Wins on ordered records whose attributes are skewed, clustered or heaped, and where groups by shown columns differ; on normal "
+        "data it is close to serial-filter, on records in no order and no groups it is mixture-estimate."
     )
 
     class Parameters(PluginParameters):
@@ -138,7 +140,7 @@ class NeighbourMixture(RowAttack):
         if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        groups = [*fitted_groups(view, blocks)]
+        groups = [*fitted_groups(shown_codes(view), map(seen.coordinates, blocks))]
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
         if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
@@ -297,17 +299,17 @@ class Groups(NamedTuple):
     effects: Array
 
 
-def fitted_groups(view: View, blocks: Iterable[list[Array]]) -> Iterator[Groups]:
+def fitted_groups(
+    singles: Sequence[NDArray[np.generic]], blocks: Iterable[Array]
+) -> Iterator[Groups]:
     """Yield groups by shown columns, and pairs of them, whose means of u differ.
 
     ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
-    groups by analysis of variance.
+    groups by analysis of variance. ``blocks`` yields rows of u.
     """
-    shown = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
-    singles = [in_classes(each) for each in shown if each.dtype.kind in "iuf"][:MOST_SHOWN]
     if not singles:
         return
-    u = np.concatenate([*map(Seen.of(view).coordinates, blocks)])
+    u = np.concatenate([*blocks])
     pairs = (a * (np.ptp(b) + 1) + b for a, b in combinations(singles, 2))
     for values in chain(singles, pairs):
         codes = np.unique(values, return_inverse=True)[1]
@@ -334,11 +336,16 @@ def fitted_groups(view: View, blocks: Iterable[list[Array]]) -> Iterator[Groups]
             yield Groups(parts.astype(np.int32), effects * sure)
 
 
-def in_classes(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return codes; of n numbers ranks in classes of √n."""
-    if values.dtype.kind != "f":
-        return values
-    return np.argsort(np.argsort(values, kind="stable")) // math.isqrt(len(values))
+def shown_codes(view: View) -> list[NDArray[np.generic]]:
+    """Return codes of shown columns; of n numbers ranks in classes of √n."""
+    found = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
+    return [
+        np.argsort(np.argsort(values, kind="stable")) // math.isqrt(len(values))
+        if values.dtype.kind == "f"
+        else values
+        for values in found
+        if values.dtype.kind != "U"
+    ][:MOST_SHOWN]
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
