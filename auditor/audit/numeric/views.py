@@ -182,10 +182,10 @@ class ReleasedCopies:
         Public parameters of the scheme.
     numbers : tuple of int
         Numbers of the copies.
-    shown : callable
-        Returns further columns of the copies.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
+    shown : callable
+        Returns further columns of the copies.
     """
 
     table: Table
@@ -196,8 +196,8 @@ class ReleasedCopies:
     joint: bool
     public: Mapping[str, Any]
     numbers: tuple[int, ...]
-    shown: Callable[[Table], Sequence[ShownColumn]]
     transformed: Transformed | None = None
+    shown: Callable[[Table], Sequence[ShownColumn]] = lambda _: ()
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
