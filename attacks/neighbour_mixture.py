@@ -91,8 +91,10 @@ SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
 LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
-MOST_SHOWN, GROUP_ALARM = 12, 1e-3
-"""Most shown columns that group records; chance that groups without differences show some."""
+MOST_SHOWN, MOST_PAIRED = 20, 8
+"""Most shown columns that group records, and that do so in pairs."""
+GROUP_ALARM = 1e-3
+"""Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
 TINY = 1e-300
@@ -302,38 +304,50 @@ class Groups(NamedTuple):
 def fitted_groups(
     singles: Sequence[NDArray[np.generic]], blocks: Iterable[Array]
 ) -> Iterator[Groups]:
-    """Yield groups by shown columns, and pairs of them, whose means of u differ.
+    """Yield groups by shown columns whose means of u differ, and by pairs of the first of these.
 
-    ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
-    groups by analysis of variance. ``blocks`` yields rows of u.
+    ``blocks`` yields rows of u.
     """
     if not singles:
         return
-    u = np.concatenate([*blocks])
-    pairs = (a * (np.ptp(b) + 1) + b for a, b in combinations(singles, 2))
-    for values in chain(singles, pairs):
+    u, kept = np.concatenate([*blocks]), list[Indices]()
+    for values in singles[:MOST_SHOWN]:
         codes = np.unique(values, return_inverse=True)[1]
-        K, n = codes.max() + 1, len(codes)
-        if not 1 < K < n:
-            continue
-        # parts of at most FOLDS rows have one each
-        parts = FOLDS * codes + np.argsort(np.argsort(codes, kind="stable")) % FOLDS
-        m, *sums = (np.bincount(parts, x, FOLDS * K).reshape(K, FOLDS) for x in (None, *u.T))
-        size, each = m.sum(axis=1), np.stack(sums, axis=2)
-        total = each.sum(axis=1)
-        between = (total**2 / size[:, None]).sum(axis=0)
-        within = ((u**2).sum(axis=0) - between) / (n - K) + TINY
-        excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
-        chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
-        ratio = (n - size @ size / n) / (K - 1) * within / np.maximum(excess, TINY)
-        effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
-        effects = effects.reshape(FOLDS * K, -1)
-        # under long tails F is large by chance; a pair of rows counts twice
-        agreed = u * effects[parts]
-        sure = agreed.sum(axis=0) > SURE_OF * np.sqrt(2.0 * (agreed**2).sum(axis=0))
-        sure &= chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
-        if sure.any():
-            yield Groups(parts.astype(np.int32), effects * sure)
+        if (found := random_effects(codes, u)) is not None:
+            kept.append(codes)
+            yield found
+    for a, b in combinations(kept[:MOST_PAIRED], 2):
+        codes = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
+        if (found := random_effects(codes, u)) is not None:
+            yield found
+
+
+def random_effects(codes: Indices, u: Array) -> Groups | None:
+    """Return groups by codes from 0, or None if their means do not differ.
+
+    ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
+    groups by analysis of variance.
+    """
+    K, n = codes.max() + 1, len(codes)
+    if not 1 < K < n:
+        return None
+    # parts of at most FOLDS rows have one each
+    parts = FOLDS * codes + np.argsort(np.argsort(codes, kind="stable")) % FOLDS
+    m, *sums = (np.bincount(parts, x, FOLDS * K).reshape(K, FOLDS) for x in (None, *u.T))
+    size, each = m.sum(axis=1), np.stack(sums, axis=2)
+    total = each.sum(axis=1)
+    between = (total**2 / size[:, None]).sum(axis=0)
+    within = ((u**2).sum(axis=0) - between) / (n - K) + TINY
+    excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
+    chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
+    ratio = (n - size @ size / n) / (K - 1) * within / np.maximum(excess, TINY)
+    effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
+    effects = effects.reshape(FOLDS * K, -1)
+    # under long tails F is large by chance; a pair of rows counts twice
+    agreed = u * effects[parts]
+    sure = agreed.sum(axis=0) > SURE_OF * np.sqrt(2.0 * (agreed**2).sum(axis=0))
+    sure &= chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
+    return Groups(parts.astype(np.int32), effects * sure) if sure.any() else None
 
 
 def shown_codes(view: View) -> list[NDArray[np.generic]]:
@@ -345,7 +359,7 @@ def shown_codes(view: View) -> list[NDArray[np.generic]]:
         else values
         for values in found
         if values.dtype.kind != "U"
-    ][:MOST_SHOWN]
+    ]
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:

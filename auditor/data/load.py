@@ -301,9 +301,12 @@ def _units(cells: pd.Series[Any]) -> Indices:
 
 
 def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
-    yield ShownColumn(0, name, pd.factorize(cells, use_na_sentinel=False)[0])
+    yield ShownColumn(0, name, pd.factorize(cells.astype(str), use_na_sentinel=False)[0])
     if kind_of(cells) == "numbers":
-        yield ShownColumn(0, name, cells.fillna(cells.median()).to_numpy(dtype=np.float64))
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        there = np.isfinite(numbers)
+        if there.any():
+            yield ShownColumn(0, name, np.where(there, numbers, np.median(numbers[there])))
     elif cells.notna().all():
         yield from _calendar(name, cells)
 

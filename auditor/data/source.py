@@ -239,18 +239,18 @@ def select(
 
     "" denotes an unnamed column, which cannot be requested.
     """
-    others = [
-        (use, name)
+    others = {
+        name: use
         for use, names in beside.items()
         for name in ([names] if isinstance(names, str) else names or ())
-    ]
-    for use, name in others:
+    }
+    for name, use in others.items():
         if not name or name not in known:
             raise DataError(
                 f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,)
             )
     if columns is None:
-        return [name for name in known if name not in labels or name in dict(others).values()]
+        return [name for name in known if name not in labels or name in others]
     if not columns:
         raise DataError("`columns` must name at least one column")
     named = [name for name in known if name]
@@ -267,7 +267,7 @@ def select(
             "; ".join(unknown),
             ("columns", next(at for at, name in enumerate(columns) if name not in named)),
         )
-    return list(dict.fromkeys([*columns, *(name for _, name in others)]))
+    return list(dict.fromkeys([*columns, *others]))
 
 
 @contextmanager

@@ -300,7 +300,7 @@ class Table:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:
             digest.update(self.keys.digest.encode())
-        for also in (self.units, self.blanks, *(each.values for each in self.shown)):
+        for also in (self.units, self.blanks):
             if also is not None:
                 digest.update(also.tobytes())
         if self.first_batch is not None:
