@@ -9,7 +9,8 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 | ``w_t`` | best linear prediction of ``u_t`` from other rows and lines, by taps fitted without row t's fold | (r,) | ``serial_filter`` |
 | ``c_t`` | predictions by one chain per attribute, in the coordinates of u | (r,) | ``_chain`` |
 | ``f_t`` | ``c_t``, 1, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | the best average of ``w_t`` and ``c_t``, plus a ridge regression of the rest on f without row t's fold | (r,) | |
+| ``g_t`` | by shown column and pair: means of ``u_t`` in other parts of the group, shrunk as random effects | (J, r) | ``fitted_groups`` |
+| ``P_t`` | nonnegative sum of ``g_t`` and the best average of ``w_t`` and ``c_t`` with a ridge regression of the rest on f | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution; its size maximises the likelihood of u given p | | bovy2011 |
@@ -17,18 +18,20 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
-``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
+``P_t`` is fitted without row t's fold and free of its noise. Fitted to at most
 20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
-many rows, windows and chains stay within units. If neither filter nor chains use other rows, or
-``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
+many rows, windows and chains stay within units. If neither filter nor chains nor groups use other
+rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
+clustered or heaped attributes, random walks, households and panels, and where shown columns (``shown:``,
+``unit:``, the calendar of ``order:``) group alike records. Other noise is treated as Gaussian.
 *Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -88,6 +91,10 @@ SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
 LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
+MOST_SHOWN, MOST_PAIRED = 20, 8
+"""Most shown columns that group records, and that do so in pairs."""
+GROUP_ALARM = 1e-3
+"""Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
 TINY = 1e-300
@@ -110,12 +117,12 @@ class NeighbourMixture(RowAttack):
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
-        "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, which is independent between "
-        "rows; the prior is learnt from the copies."
+        "Rows follow one another (time, place, a sorted file), or shown columns group them; the adversary knows the law of the noise, "
+        "which is independent between rows; the prior is learnt from the copies."
     )
     wins = (
-        "Wins on ordered records whose attributes are skewed, clustered or heaped; on normal data it is close to serial-filter, on "
-        "records in no order it is mixture-estimate."
+        "Wins on ordered records whose attributes are skewed, clustered or heaped, and where groups by shown columns differ; on normal "
+        "data it is close to serial-filter, on records in no order and no groups it is mixture-estimate."
     )
 
     class Parameters(PluginParameters):
@@ -135,26 +142,29 @@ class NeighbourMixture(RowAttack):
         if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
+        groups = [*fitted_groups(shown_codes(view), map(seen.coordinates, blocks))]
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
-        if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
+        if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
         chains = fitted_chains(
             view, seen.values(start), seen.pencil.basis**2 @ s, filtered.lines.period
         )
-        if not filtered.serial_rows and not any(chain.dependent for chain in chains):
+        if not (groups or filtered.serial_rows or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
+        near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups)
         basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             rows = near.of(samples(near.reach, blocks, min(1.0, most_rows / count)))
             u = rows.u
-            B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
+            alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
+            B = ridge_by_fold(alike, u, rows.fold, len(WINDOWS) * windowed.size)
+            B = with_groups(B, rows.f, u, rows.fold)
             P = predicted(rows.f, rows.fold, B)
             if undecided and saved(u, P, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
@@ -240,6 +250,7 @@ class Neighbourhood:
     windowed: Indices
     knots: Array
     count: int
+    groups: Sequence[Groups]
 
     @property
     def reach(self) -> int:
@@ -272,7 +283,101 @@ class Neighbourhood:
         c, chained, share = along[:, rows]
         predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
         f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
+        f = np.hstack([f, *(g.effects[g.parts[first + rows]] for g in self.groups)])
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
+
+
+class Groups(NamedTuple):
+    """Groups of records in ``FOLDS`` parts, and predictions of a part by the others.
+
+    Attributes
+    ----------
+    parts : ndarray of shape (n,)
+        ``FOLDS`` times the group, plus the part.
+    effects : ndarray of shape (FOLDS K, r)
+    """
+
+    parts: Indices
+    effects: Array
+
+
+def fitted_groups(
+    singles: Sequence[NDArray[np.generic]], blocks: Iterable[Array]
+) -> Iterator[Groups]:
+    """Yield groups by shown columns whose means of u differ, and by pairs of the first of these.
+
+    ``blocks`` yields rows of u.
+    """
+    if not singles:
+        return
+    u, kept = np.concatenate([*blocks]), list[Indices]()
+    for values in singles[:MOST_SHOWN]:
+        codes = np.unique(values, return_inverse=True)[1]
+        if (found := random_effects(codes, u)) is not None:
+            kept.append(codes)
+            yield found
+    for a, b in combinations(kept[:MOST_PAIRED], 2):
+        codes = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
+        if (found := random_effects(codes, u)) is not None:
+            yield found
+
+
+def random_effects(codes: Indices, u: Array) -> Groups | None:
+    """Return groups by codes from 0, or None if their means do not differ.
+
+    ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
+    groups by analysis of variance.
+    """
+    K, n = codes.max() + 1, len(codes)
+    if not 1 < K < n:
+        return None
+    # parts of at most FOLDS rows have one each
+    parts = FOLDS * codes + np.argsort(np.argsort(codes, kind="stable")) % FOLDS
+    m, *sums = (np.bincount(parts, x, FOLDS * K).reshape(K, FOLDS) for x in (None, *u.T))
+    size, each = m.sum(axis=1), np.stack(sums, axis=2)
+    total = each.sum(axis=1)
+    between = (total**2 / size[:, None]).sum(axis=0)
+    within = ((u**2).sum(axis=0) - between) / (n - K) + TINY
+    excess = (between - total.sum(axis=0) ** 2 / n) / (K - 1) - within
+    chance = scipy.special.fdtrc(K - 1, n - K, 1.0 + excess / within)
+    ratio = (n - size @ size / n) / (K - 1) * within / np.maximum(excess, TINY)
+    effects = (total[:, None] - each) / ((size[:, None] - m)[:, :, None] + ratio)
+    effects = effects.reshape(FOLDS * K, -1)
+    # under long tails F is large by chance; a pair of rows counts twice
+    agreed = u * effects[parts]
+    sure = agreed.sum(axis=0) > SURE_OF * np.sqrt(2.0 * (agreed**2).sum(axis=0))
+    sure &= chance * u.shape[1] * MOST_SHOWN**2 < GROUP_ALARM
+    return Groups(parts.astype(np.int32), effects * sure) if sure.any() else None
+
+
+def shown_codes(view: View) -> list[NDArray[np.generic]]:
+    """Return codes of shown columns; of n numbers ranks in classes of √n."""
+    found = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
+    return [
+        np.argsort(np.argsort(values, kind="stable")) // math.isqrt(len(values))
+        if values.dtype.kind == "f"
+        else values
+        for values in found
+        if values.dtype.kind != "U"
+    ]
+
+
+def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
+    """Return ``B`` with nonnegative weights of predictions by groups, the last features.
+
+    A negative weight would find the row's own value, which others' sums lack.
+    """
+    F, r = B.shape[1:]
+    own = predicted(f[:, :F], fold, B)
+    made = np.zeros((FOLDS, f.shape[1], r))
+    made[:, :F] = B
+    for k, i in product(range(FOLDS), range(r)) if f.shape[1] > F else ():
+        rest = fold != k
+        X = np.column_stack([own[rest, i], f[rest, F + i :: r]])
+        w = scipy.optimize.nnls(X, u[rest, i])[0]
+        made[k, :F, i] *= w[0]
+        made[k, F + i :: r, i] = w[1:]
+    return made
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:

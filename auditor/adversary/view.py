@@ -25,6 +25,7 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
 from auditor.base.types import Array, Codes, Indices, unprinted
+from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
@@ -232,6 +233,8 @@ class View(Informed):
         For random guesses.
     steps
         Returns public recording steps, (N,), NaN for none.
+    shown
+        Returns the shown columns of every copy.
     starts
         Fits by name, for redraws.
     """
@@ -247,6 +250,7 @@ class View(Informed):
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
     steps: Callable[[], Array] = lambda: np.full(1, np.nan)
+    shown: Callable[[], Sequence[ShownColumn]] = tuple
     starts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -317,12 +321,20 @@ class View(Informed):
 
     @property
     def counting(self) -> tuple[int, ...]:
-        """Copies that are jointly sufficient by the law, else all."""
-        if isinstance(self.law, KroneckerNoise) and self.law.one_process:
-            return (self.copies[int(np.argmin(np.diag(self.law.level_covariance)))],)
-        if not isinstance(self.law, KroneckerNoise) or self.law.distribution != "gaussian":
+        """Copies that are jointly sufficient by the law, or show more columns, else all."""
+        law = self.law
+        if not isinstance(law, KroneckerNoise):
             return tuple(self.copies)
-        return tuple(copy for copy, weight in zip(self.copies, self.weights, strict=True) if weight)
+        if law.one_process:
+            counts = np.arange(len(self.copies)) == np.argmin(np.diag(law.level_covariance))
+        elif law.distribution == "gaussian":
+            counts = self.weights != 0
+        else:
+            return tuple(self.copies)
+        more = {column.copy for column in self.shown()}
+        return tuple(
+            copy for copy, one in zip(self.copies, counts, strict=True) if one or copy in more
+        )
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:

@@ -23,7 +23,6 @@ from auditor.audit.measures.released_as_is import (
 )
 from auditor.audit.measures.utility import column_of
 from auditor.base.types import Array, Coalition
-from auditor.data.table import ShownColumn
 from auditor.process.containment import contained
 from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
@@ -86,7 +85,11 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
         )
     stated = law is not None and law.distribution != "unstated"
     if (
-        (stated and table.units is None and not any(n for _, n in release.scheme.beside(table)))
+        (
+            stated
+            and not (opened.scenario.data.unit or opened.scenario.data.shown)
+            and not any(n for _, n in release.scheme.beside(table))
+        )
         or not opened.gathered.copies.joint
         or release.transformed is not None
         or table.streamed
@@ -131,9 +134,8 @@ def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -
         handed = [copy[rows, : whole.width] for copy in scheme.handed_in(table)]
         cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
         context = context.of_columns(whole.attributes, X.var(axis=0))
-    exact, shown = None if scheme.makes_copies else whole.resolution.steps, scheme.shown(table)
-    if table.units is not None:
-        shown.append(ShownColumn(0, "unit", table.units))
+    exact = None if scheme.makes_copies else whole.resolution.steps
+    shown = [*scheme.shown(table), *table.shown]
     asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
     by = [(name, column_of(opened.scenario, table, name)) for name in opened.scenario.grouped_by]
     weight = opened.scenario.data.weight

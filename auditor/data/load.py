@@ -23,6 +23,7 @@ from auditor.data.columns.checks import (
     RecordKeys,
     Series,
     are_complete,
+    calendar,
     check_rows,
     check_width,
     days_of,
@@ -50,7 +51,7 @@ from auditor.data.formats.parts import (
     size_of_values,
 )
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import DataUse, Table, check_bounds, is_file
+from auditor.data.table import DataUse, ShownColumn, Table, check_bounds, is_file
 from auditor.numerics.random_streams import stream
 from auditor.results.files import TableFile, located, reading_of, split_name
 
@@ -136,14 +137,14 @@ def load_table(
     """
     rows, missing, order, key, unit = use.rows, use.missing, use.order, use.key, use.unit
     columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
-    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight}
+    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight, "shown": use.shown}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
     raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **beside)
     if raw.source is not None:
         chosen = chosen.with_defaults(raw.source.domains(), raw.names)
     names, read, is_large, keys, units = raw.names, raw.read, raw.is_large, None, None
-    held: list[Frame] = []
+    held, shown = list[Frame](), list[ShownColumn]()
     if is_changed:
         frame = raw.whole()
         check_rows(len(frame), rows)
@@ -155,7 +156,11 @@ def load_table(
         units = None if unit is None else _units(frame[unit])
         if use.weight is not None:
             _check_weights(use.weight, frame[use.weight])
-        frame = frame.drop(columns={name for name in beside.values() if name is not None})
+        for name in use.shown:
+            shown += _as_shown(name, frame[name])
+        shown += [] if order is None else _calendar(order, frame[order])
+        shown += [] if units is None else [ShownColumn(0, str(unit), units)]
+        frame = frame.drop(columns={order, key, unit, use.weight, *use.shown} - {None})
         if missing == "value":
             frame = with_value_for_blanks(frame)
         frame = coded(frame, trees, missing)
@@ -169,6 +174,7 @@ def load_table(
         complete = are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
+        shown = [each._replace(values=each.values[complete]) for each in shown]
     table = Table(
         found.numeric,
         found.numbers,
@@ -177,6 +183,7 @@ def load_table(
         dates=dict(use.dates),
         keys=keys,
         units=units,
+        shown=tuple(shown),
         blanks=found.blanks,
         dropped=missing == "drop",
         bounds=use.bounds,
@@ -297,6 +304,22 @@ def _units(cells: pd.Series[Any]) -> Indices:
     return codes
 
 
+def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+    yield ShownColumn(0, name, pd.factorize(cells.astype(str), use_na_sentinel=False)[0])
+    if kind_of(cells) == "numbers":
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        there = np.isfinite(numbers)
+        if there.any():
+            yield ShownColumn(0, name, np.where(there, numbers, np.median(numbers[there])))
+    elif cells.notna().all():
+        yield from _calendar(name, cells)
+
+
+def _calendar(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+    if (days := plain_days(cells)) is not None:
+        yield from (ShownColumn(0, f"{name}: {at}", codes) for at, codes in calendar(days).items())
+
+
 def _check_weights(name: str, cells: pd.Series[Any]) -> None:
     w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
@@ -330,7 +353,7 @@ def raw_columns(
     parameters: Options | None = None,
     base: Path | None = None,
     rng: Generator | None = None,
-    **beside: str | None,
+    **beside: str | Names | None,
 ) -> Raw:
     """Selected columns of a file, a folder of parts, or a registered source.
 
@@ -413,7 +436,7 @@ def _drawn(
     rows: int | None,
     parameters: Options,
     rng: Generator,
-    beside: Mapping[str, str | None],
+    beside: Mapping[str, str | Names | None],
 ) -> Raw:
     with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)

@@ -232,19 +232,25 @@ def law_of(use: DataUse) -> RecordLaw | None:
     return found
 
 
-def select(known: Names, columns: Names | None, labels: Names, **beside: str | None) -> list[str]:
-    """Selected names, in order, and ``beside`` (``order``, ``key``).
+def select(
+    known: Names, columns: Names | None, labels: Names, **beside: str | Names | None
+) -> list[str]:
+    """Selected names, in order, and ``beside`` (``order``, ``key``, ``shown``).
 
     "" denotes an unnamed column, which cannot be requested.
     """
-    others = {use: name for use, name in beside.items() if name is not None}
-    for use, name in others.items():
+    others = {
+        name: use
+        for use, names in beside.items()
+        for name in ([names] if isinstance(names, str) else names or ())
+    }
+    for name, use in others.items():
         if not name or name not in known:
             raise DataError(
                 f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,)
             )
     if columns is None:
-        return [name for name in known if name not in labels or name in others.values()]
+        return [name for name in known if name not in labels or name in others]
     if not columns:
         raise DataError("`columns` must name at least one column")
     named = [name for name in known if name]
@@ -261,7 +267,7 @@ def select(known: Names, columns: Names | None, labels: Names, **beside: str | N
             "; ".join(unknown),
             ("columns", next(at for at, name in enumerate(columns) if name not in named)),
         )
-    return list(dict.fromkeys([*columns, *others.values()]))
+    return list(dict.fromkeys([*columns, *others]))
 
 
 @contextmanager

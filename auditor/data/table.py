@@ -50,6 +50,18 @@ class Promised:
         return self.make()
 
 
+class ShownColumn(NamedTuple):
+    """One column in the original's records.
+
+    ``copy`` is the first copy with it; 0 if every adversary knows it. ``values`` has shape (n,):
+    numbers, codes without an order (integers), or text.
+    """
+
+    copy: int
+    name: str
+    values: NDArray[Any]
+
+
 @unprinted
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
@@ -68,6 +80,8 @@ class Table:
         Columns as places among leaves, and as days, also in copies.
     units : ndarray of shape (n,), or None
         Each record's unit number.
+    shown
+        Columns that every adversary sees; of an order in time also its calendar.
     blanks : ndarray of shape (n, N), or None
         Blank cells, which hold their column's mean.
     cut
@@ -92,6 +106,7 @@ class Table:
     dates: Mapping[str, str | None] = field(default_factory=dict)
     keys: RecordKeys | None = None
     units: NDArray[np.intp] | None = None
+    shown: tuple[ShownColumn, ...] = ()
     blanks: NDArray[np.bool_] | None = None
     cut: Cut | None = None
     dropped: bool = False
@@ -187,7 +202,12 @@ class Table:
         names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
         whole: Plain = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
-        return replace(self, content=content, units=units, standardized=False, **whole)
+        shown = self.shown_in(rows)
+        return replace(self, content=content, units=units, shown=shown, standardized=False, **whole)
+
+    def shown_in(self, rows: Any) -> tuple[ShownColumn, ...]:
+        """Shown columns of some records."""
+        return tuple(each._replace(values=each.values[rows]) for each in self.shown)
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
         """Part of the whole table's values per record, or record and column."""
@@ -297,18 +317,6 @@ class Audited(NamedTuple):
     table: Table
     notes: tuple[str, ...] = ()
     understated: bool = False
-
-
-class ShownColumn(NamedTuple):
-    """One column in the original's records.
-
-    ``copy`` is the first copy with it; 0 if every adversary knows it. ``values`` has shape (n,):
-    numbers, codes without an order (integers), or text.
-    """
-
-    copy: int
-    name: str
-    values: NDArray[Any]
 
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -421,8 +429,8 @@ class DataUse:
     tolerance
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
-    order, key, unit, weight
-        Unaudited columns: order, identity, protected units, survey weights.
+    order, key, unit, weight, shown
+        Unaudited columns: order, identity, protected units, survey weights; those in every copy.
     """
 
     source: str
@@ -442,6 +450,7 @@ class DataUse:
     first_batch: int | None = None
     unit: str | None = None
     weight: str | None = None
+    shown: Sequence[str] = ()
     tolerance: Plain = field(default_factory=dict)
 
     def spec(self) -> Plain:
@@ -451,6 +460,7 @@ class DataUse:
             "key": self.key,
             "unit": self.unit,
             "weight": self.weight,
+            "shown": list(self.shown),
             "first-batch": self.first_batch,
             "bin": self.bins,
             "categorical": self.categorical,

@@ -149,6 +149,9 @@ class DataForm(Form):
     weight: str | None = Field(
         None, description="column of weights of records in weighted figures; not audited"
     )
+    shown: Names = Field(
+        [], description="columns that every copy shows unperturbed, as a place; not audited"
+    )
     rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
     first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
         None, description="records of the first batch, to which noise is scaled"
@@ -208,6 +211,9 @@ class DataForm(Form):
             if (name := getattr(self, field)) in (*audited, *self.bin):
                 why = f"names column {name!r}, which is audited: {why} by a column that is not"
                 raise FieldError(why, field)
+        for name in self.shown:
+            if name in (*audited, *self.bin):
+                raise FieldError(f"names column {name!r}, which is audited", "shown")
         return self
 
 
@@ -245,6 +251,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
             "disclosure": "public" if form.disclosure == "public" else "rounded",
             "parameters": parameters,
             "bins": form.bin,
+            "shown": tuple(form.shown),
             "tolerance": form.model_dump()["tolerance"],
         }
     )

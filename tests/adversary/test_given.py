@@ -1,5 +1,7 @@
 """Coalitions and the data that an adversary is given."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ from auditor.adversary.attack import Affine, Coalitions
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.adversary.view import Records, SampleMoments, UnpairedRecords, View
 from auditor.base import NotApplicable
+from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments
+from auditor.schemes.base.noise_law import KroneckerNoise
 
 X, Y, Z = (np.arange(6.0).reshape(3, 2) ** power for power in (1, 2, 3))
 
@@ -25,6 +29,14 @@ def test_records_of_one_copy_are_those_with_that_copys_rows_and_moments():
     np.testing.assert_array_equal(records.original, X)
     np.testing.assert_array_equal(records.copies, [Z])
     np.testing.assert_array_equal(records.moments.products, np.hstack([X, Z]).T @ np.hstack([X, Z]))
+
+
+def test_a_noisier_copy_counts_if_it_shows_another_column():
+    law = KroneckerNoise(np.array([[0.3, 0.3], [0.3, 0.6]]), np.eye(2))
+    for copy, counting in ((0, (3,)), (3, (3,)), (7, (3, 7))):
+        shown = ShownColumn(copy, "town", np.array([0, 1, 1]))
+        one = replace(view(KnownRecords(2)), law=law, shown=lambda shown=shown: [shown])
+        assert one.counting == counting
 
 
 def test_an_adversary_estimates_from_its_sample_or_else_from_all_that_is_released():

@@ -95,12 +95,7 @@ def test_leaks_between_components_deviate_as_written_out():
 def skewed(rows, seed):
     rng = np.random.default_rng(seed)
     few = (rng.random(rows) < 0.2) + 0.1 * rng.standard_normal(rows)
-    return (
-        np.column_stack(
-            [rng.exponential(size=rows), rng.gamma(4.0, size=rows), few, rng.beta(0.4, 0.8, rows)]
-        )
-        + 3.0
-    )
+    return (np.column_stack([rng.exponential(size=rows), rng.gamma(4.0, size=rows), few, rng.beta(0.4, 0.8, rows)]) + 3.0)  # fmt: skip
 
 
 MATRICES = [

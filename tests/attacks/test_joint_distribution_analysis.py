@@ -97,10 +97,7 @@ def test_regions_by_hand():
 
 def test_strangers_are_found_by_two_attributes_and_not_by_one(tmp_path):
     X = ring(1000, strangers=5) @ np.array([[1.0, 0.6], [0.0, 0.8]])
-    two, one = (
-        audited(tmp_path, X, [0.0005], "correlated", dimensions=dimensions, bins=40, rare=8)
-        for dimensions in (2, 1)
-    )
+    two, one = (audited(tmp_path, X, [0.0005], "correlated", dimensions=dimensions, bins=40, rare=8) for dimensions in (2, 1))  # fmt: skip
     none = audited(tmp_path, X[5:], [0.0005], "correlated", bins=40, rare=8)
     assert one["rare_claimed", 1] == 0.0
     assert two["rare_disclosed", 1] * 1000 >= none["rare_disclosed", 1] * 995 + 4

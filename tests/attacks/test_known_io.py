@@ -27,10 +27,7 @@ def test_hand_value_one_line_through_three_points():
 def test_the_map_is_that_of_lstsq_with_an_intercept(seed, N, k):
     rng = np.random.default_rng(seed)
     p = k * N + 1 + int(rng.integers(1, 40))
-    X, Y = (
-        rng.normal(size=(p, N)),
-        rng.normal(size=(p, k * N)) * 10.0 ** rng.integers(-3, 3, size=k * N),
-    )
+    X, Y = (rng.normal(size=(p, N)), rng.normal(size=(p, k * N)) * 10.0 ** rng.integers(-3, 3, size=k * N))  # fmt: skip
     C = np.cov(np.hstack([X, Y]).T, bias=True).reshape(N + k * N, -1)
     W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], p, 0.0)
     naive = np.linalg.lstsq(np.hstack([np.ones((p, 1)), Y]), X, rcond=None)[0][1:].T
@@ -41,12 +38,7 @@ def test_the_map_is_that_of_lstsq_with_an_intercept(seed, N, k):
 def naive_gcv(X, Y, ridge):
     p = len(X)
     x, y = (X - X.mean(axis=0)) / X.std(axis=0), (Y - Y.mean(axis=0)) / Y.std(axis=0)
-    hat = (
-        y
-        @ np.linalg.pinv(y.T @ y / p + ridge * np.eye(y.shape[1]), rcond=1e-12, hermitian=True)
-        @ y.T
-        / p
-    )
+    hat = (y @ np.linalg.pinv(y.T @ y / p + ridge * np.eye(y.shape[1]), rcond=1e-12, hermitian=True) @ y.T / p)  # fmt: skip
     df = 1.0 + np.trace(hat)
     return np.sum((x - hat @ x) ** 2) / p / (1.0 - df / p) ** 2
 
@@ -74,11 +66,7 @@ def test_known_records_are_not_among_those_it_is_judged_on():
 
 
 def cells(result, metric="distortion"):
-    return [
-        r
-        for r in result.measurements
-        if (r.attack, r.metric, r.attribute) == ("known-io-regression", metric, "*")
-    ]
+    return [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("known-io-regression", metric, "*")]  # fmt: skip
 
 
 def test_theory_by_hand_is_what_the_map_loses_of_the_data_and_lets_through_of_the_noise():

@@ -107,11 +107,7 @@ def chance(length, distance, tolerance, unknown):
 
 
 def printed(length, distance, tolerance):
-    return (
-        1.0
-        if length * tolerance >= 2 * distance
-        else float(np.arcsin(length * tolerance / (2 * distance)) * 2 / np.pi)
-    )
+    return (1.0 if length * tolerance >= 2 * distance else float(np.arcsin(length * tolerance / (2 * distance)) * 2 / np.pi))  # fmt: skip
 
 
 def cap_by_quadrature(theta, c):

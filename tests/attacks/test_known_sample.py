@@ -95,16 +95,10 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     ("rotation", [0], {}), pytest.param("rotation", [0], {"translation": True}, marks=pytest.mark.slow), pytest.param("rotation-noise", [0.1], {}, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_error_is_first_order_theory(scheme, levels, options):
-    X = (
-        table("exponential", 4, 3000, 1.7, 1, mean=1.0)
-        @ np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0]
-    )
+    X = (table("exponential", 4, 3000, 1.7, 1, mean=1.0) @ np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0])  # fmt: skip
     found = [attack("known-sample", perturb(X, scheme, levels, seed=seed, **options), knowledge={"known-sample": 1500}, coalition=[1], seed=seed)
              for seed in range(80)]  # fmt: skip
-    error, theory = (
-        np.array([e.distortion for e in found]),
-        np.array([e.theory for e in found], dtype=float),
-    )
+    error, theory = (np.array([e.distortion for e in found]), np.array([e.theory for e in found], dtype=float))  # fmt: skip
     assert np.isfinite(theory).all()
     assert abs(error.mean() - theory.mean()) < 4 * error.std() / np.sqrt(80) + 0.1 * theory.mean()
     assert theory.std() < 0.3 * theory.mean()

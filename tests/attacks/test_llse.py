@@ -197,10 +197,7 @@ def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None
     noise = KroneckerNoise(Sigma, shape * np.outer(size, size), follows_data=follows)
     knowledge, given = Estimated(rows=rows), SampleMoments(moments)
     if model is not None:
-        knowledge, given = (
-            PublishedModel(rows=rows, target="c", predictors=("a",)),
-            ModelledMoments(moments, model),
-        )
+        knowledge, given = (PublishedModel(rows=rows, target="c", predictors=("a",)), ModelledMoments(moments, model))  # fmt: skip
     return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)
 
 
@@ -214,10 +211,7 @@ def assert_as_one_by_one(view, size=1.0, mix=ALL, within=1e-12):
     assert not stack.fixed
     assert stack.weights.shape == (len(coalitions), 3, 3 * M)
     for one, copies in zip(stack, coalitions, strict=True):
-        unit, other = (
-            np.tile(size, len(copies)) / size[:, None],
-            attack.affine(view.coalition(copies)),
-        )
+        unit, other = (np.tile(size, len(copies)) / size[:, None], attack.affine(view.coalition(copies)))  # fmt: skip
         W, expected = ((affine.weights * unit).reshape(3, -1, 3) @ mix for affine in (one, other))
         largest = max(1.0, np.abs(expected).max())
         atol = largest * (within + 100 * EPS * np.square(view.coalition(copies).weights).sum())

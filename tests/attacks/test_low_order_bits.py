@@ -25,10 +25,7 @@ def sum_of(y, x, generator, grid=0.0):
     elif generator.kind == "uniform":
         a = generator.scale
         k0 = round((z + a) / (2 * a) * 2**53)
-        made, apart = (
-            [2.0 * a * ((k0 + j) / 2**53) - a for j in range(-100, 101) if 0 <= k0 + j < 2**53],
-            a / 2**52,
-        )
+        made, apart = ([2.0 * a * ((k0 + j) / 2**53) - a for j in range(-100, 101) if 0 <= k0 + j < 2**53], a / 2**52)  # fmt: skip
     else:
         g, apart = z / generator.scale, generator.scale * math.ulp(z / generator.scale)
         made = [generator.scale * (g + j * math.ulp(g)) for j in range(-100, 101)]
@@ -80,10 +77,7 @@ WHOLE = pd.DataFrame(
 def test_released_copies_tell_it_nothing_beyond_their_law():
     for scheme, levels in (("independent", [10.0, 10.0, 10.0]), ("corner-wave", [1.0, 4.0, 10.0])):
         release = auditor.perturb(WHOLE, scheme, levels, seed=3)
-        found, law = (
-            auditor.attack("low-order-bits", release, step=1.0, digits=digits).values
-            for digits in (True, False)
-        )
+        found, law = (auditor.attack("low-order-bits", release, step=1.0, digits=digits).values for digits in (True, False))  # fmt: skip
         np.testing.assert_array_equal(found, law)
 
 

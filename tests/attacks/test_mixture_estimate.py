@@ -23,11 +23,7 @@ def covariance(rng, r):
 
 
 def mixture(rng, K, r):
-    return Mixture(
-        rng.dirichlet(np.ones(K)),
-        rng.normal(size=(K, r)),
-        np.array([covariance(rng, r) for _ in range(K)]),
-    )
+    return Mixture(rng.dirichlet(np.ones(K)), rng.normal(size=(K, r)), np.array([covariance(rng, r) for _ in range(K)]))  # fmt: skip
 
 
 def drawn(prior, n, rng):
@@ -86,10 +82,7 @@ def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed):
         V = prior.covariances[j]
         B = V - V @ np.linalg.inv(V + np.diag(s)) @ V
         m = (q[:, [j]] * b[:, j]).sum(axis=0) / q[:, j].sum()
-        outer = (
-            sum(q[i, j] * (np.outer(b[i, j] - m, b[i, j] - m) + B) for i in range(12))
-            / q[:, j].sum()
-        )
+        outer = (sum(q[i, j] * (np.outer(b[i, j] - m, b[i, j] - m) + B) for i in range(12)) / q[:, j].sum())  # fmt: skip
         np.testing.assert_allclose(found.means[j], m, atol=1e-7)
         np.testing.assert_allclose(found.covariances[j], outer, atol=1e-7)
     np.testing.assert_allclose(

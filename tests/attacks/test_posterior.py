@@ -34,11 +34,7 @@ def outcomes(size, copies):
 def test_posterior_equals_bayes_over_the_whole_joint_law(multilevel, levels):
     law = UniformLaw(levels, 4, multilevel)
     joint = law.joint(PRIOR).reshape(4, -1)
-    np.testing.assert_allclose(
-        Bayes(PRIOR, law).posterior(outcomes(4, len(levels))),
-        (joint / joint.sum(axis=0)).T,
-        atol=1e-14,
-    )
+    np.testing.assert_allclose(Bayes(PRIOR, law).posterior(outcomes(4, len(levels))), (joint / joint.sum(axis=0)).T, atol=1e-14)  # fmt: skip
 
 
 @pytest.mark.parametrize("multilevel", [True, False])

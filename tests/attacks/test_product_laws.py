@@ -136,9 +136,5 @@ def test_the_exact_posterior_under_gaussian_and_uniform_noise_by_hand(distributi
         )
     )
     reach = np.sqrt(1.5)
-    exact = (
-        np.tanh(y / 0.5)
-        if distribution == "gaussian"
-        else np.where(np.abs(y) <= reach - 1, 0.0, np.sign(y))
-    )
+    exact = (np.tanh(y / 0.5) if distribution == "gaussian" else np.where(np.abs(y) <= reach - 1, 0.0, np.sign(y)))  # fmt: skip
     np.testing.assert_allclose(found, exact, atol=1e-9)

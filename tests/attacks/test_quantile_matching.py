@@ -31,10 +31,7 @@ def found(folder, *copies, expect=(), attacks=("quantile-matching",), of=table, 
 
 
 def errors(result):
-    return {
-        r.attribute: r.value
-        for r in cells(result, metric="normalized_error", attack="quantile-matching")
-    }
+    return {r.attribute: r.value for r in cells(result, metric="normalized_error", attack="quantile-matching")}  # fmt: skip
 
 
 def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s():
@@ -118,12 +115,7 @@ def test_copies_the_right_way_up_are_not_turned(noise):
     """None of 40 draws each, of samples of 30 to 1,000 records."""
     for seed in range(40):
         X = pay(seed, 1_500)
-        assert (
-            orientation(
-                NOISES[noise](RNG(seed), X), pay(100 + seed, (30, 100, 300, 1_000)[seed % 4])
-            )
-            == 1.0
-        ).all()
+        assert (orientation(NOISES[noise](RNG(seed), X), pay(100 + seed, (30, 100, 300, 1_000)[seed % 4])) == 1.0).all()  # fmt: skip
 
 
 def test_every_recoding_is_increasing():

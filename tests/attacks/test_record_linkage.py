@@ -63,10 +63,7 @@ def test_odds_are_the_formula_written_out(seed):
     B = K_X[:, K] @ np.linalg.inv(K_X[np.ix_(K, K)])
     anybody = multivariate_normal(mu, K_X + Sigma_r).logpdf(combined)
     for t, x_K in enumerate(known):
-        own = (
-            multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(combined)
-            - anybody
-        )
+        own = (multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(combined) - anybody)  # fmt: skip
         np.testing.assert_allclose(
             found[t] - found[t, 0], own - own[0], atol=1e-6 * (1 + np.abs(own).max())
         )
@@ -116,11 +113,7 @@ def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_pat
         "data": str(tmp_path / "original.csv"), "knowledge": [{"known-attributes": ["age", "pay"]}], "attacks": [{"name": "record-linkage", "by": "distance"}],
         "schemes": [{"name": "published", "copies": [str(tmp_path / "masked.csv")], "law": {"covariance": str(tmp_path / "noise.csv")}}],
     })  # fmt: skip
-    found = {
-        record.metric: record.value
-        for record in result.measurements
-        if record.metric.startswith("named")
-    }
+    found = {record.metric: record.value for record in result.measurements if record.metric.startswith("named")}  # fmt: skip
     linked, among_ten = 0, 0
     for person in range(n):
         distances = [

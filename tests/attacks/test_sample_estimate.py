@@ -35,16 +35,8 @@ def test_estimate_and_likelihood_are_those_of_the_equation_written_out(seed, ban
     T = h2K + noise
     expected, total = np.empty_like(u), 0.0
     for i, row in enumerate(u):
-        q = np.array(
-            [
-                np.exp(-0.5 * (row - x) @ np.linalg.inv(T) @ (row - x)) / np.sqrt(np.linalg.det(T))
-                for x in records
-            ]
-        )
-        expected[i] = (
-            sum(q[j] * (x + h2K @ np.linalg.inv(T) @ (row - x)) for j, x in enumerate(records))
-            / q.sum()
-        )
+        q = np.array([np.exp(-0.5 * (row - x) @ np.linalg.inv(T) @ (row - x)) / np.sqrt(np.linalg.det(T)) for x in records])  # fmt: skip
+        expected[i] = (sum(q[j] * (x + h2K @ np.linalg.inv(T) @ (row - x)) for j, x in enumerate(records)) / q.sum())  # fmt: skip
         total += np.log(q.sum())
     kernel = Kernel(records, c, bandwidth)
     np.testing.assert_allclose(kernel.mean(u), expected, atol=1e-7)

@@ -60,20 +60,13 @@ def test_with_the_true_spectrum_it_leaves_what_the_kalman_smoother_leaves(a, v):
 
 def test_rows_are_the_naive_sum_over_neighbours():
     rng = np.random.default_rng(5)
-    mu, taps, copies = (
-        np.array([1.0, -2.0]),
-        rng.normal(size=(5, 2, 2)),
-        [rng.normal(size=(9, 2)) for _ in range(2)],
-    )
+    mu, taps, copies = (np.array([1.0, -2.0]), rng.normal(size=(5, 2, 2)), [rng.normal(size=(9, 2)) for _ in range(2)])  # fmt: skip
     pencil = Pencil.of(np.array([[2.0, 0.3], [0.3, 1.0]]), np.eye(2))
     fitted = filtered(mu, pencil, np.array([0.25, 0.75]), np.ones(2), np.arange(2), taps)
     assert fitted.neighbours == 2
     c = (0.25 * copies[0] + 0.75 * copies[1] - mu) @ pencil.inverse.T
     mirrored = np.concatenate([c[1::-1], c, c[:-3:-1]])
-    naive = [
-        mu + pencil.basis @ sum(taps[h + 2] @ mirrored[t + 2 - h] for h in range(-2, 3))
-        for t in range(9)
-    ]
+    naive = [mu + pencil.basis @ sum(taps[h + 2] @ mirrored[t + 2 - h] for h in range(-2, 3)) for t in range(9)]  # fmt: skip
     np.testing.assert_allclose(fitted.rows(copies), naive, atol=1e-10)
 
 
@@ -93,17 +86,11 @@ def test_theory_is_what_the_same_filter_leaves_of_other_noise():
     fitted = filtered(
         X.mean(axis=0), pencil, np.ones(1), pencil.share, np.arange(2), taps, known=True
     )
-    left = [
-        ((fitted.rows([X + rng.multivariate_normal([0, 0], K_Z, 2000)]) - X) ** 2).sum()
-        for _ in range(60)
-    ]
+    left = [((fitted.rows([X + rng.multivariate_normal([0, 0], K_Z, 2000)]) - X) ** 2).sum() for _ in range(60)]  # fmt: skip
     theory = fitted.expected(X).sum()
     # of mirrored noise: 8 rows of 2,000
     assert abs(np.mean(left) - theory) < 4 * np.std(left) / np.sqrt(60) + 0.005 * theory
-    assert (
-        filtered(fitted.mu, pencil, np.ones(1), pencil.share, np.arange(2), taps).expected(X)
-        is None
-    )
+    assert (filtered(fitted.mu, pencil, np.ones(1), pencil.share, np.arange(2), taps).expected(X) is None)  # fmt: skip
 
 
 @pytest.mark.parametrize("a", [0.5, 0.95])
@@ -163,10 +150,7 @@ def test_an_assumed_trend_leaves_little_of_sorted_rows_under_noise_that_hides_it
     X = np.sort(np.random.default_rng(2**40).gamma(2.0, size=(800, 1)), axis=0)
     X_0 = np.random.default_rng(1).permutation(X)
     for x, least, most in ((X, 0.0, 0.5), (X_0, 0.9, 2.0)):
-        found = [
-            attacked(x, levels=(100.0,), name="trend-smoother", seed=2**40 + k).normalized_error
-            for k in range(10)
-        ]
+        found = [attacked(x, levels=(100.0,), name="trend-smoother", seed=2**40 + k).normalized_error for k in range(10)]  # fmt: skip
         assert least < np.mean(found) < most
 
 

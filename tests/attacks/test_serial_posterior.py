@@ -83,15 +83,8 @@ def test_windows_with_warm_ups_give_the_posteriors_of_the_whole_series():
 @pytest.mark.parametrize(("stay", "p", "values"), [(0.95, 0.4, 5), (0.99, 0.2, 5), (0.9, 0.5, 10)])
 def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
     x = chain(FITTED_ROWS, stay, values)
-    y, q, law = (
-        seen(x, p, values),
-        np.bincount(x, minlength=values) / x.size,
-        UniformLaw((p,), values, False),
-    )
-    found, alone = (
-        named(SerialBayes(q, law).posterior([y]), x),
-        named(Bayes(q, law).posterior([y]), x),
-    )
+    y, q, law = (seen(x, p, values), np.bincount(x, minlength=values) / x.size, UniformLaw((p,), values, False))  # fmt: skip
+    found, alone = (named(SerialBayes(q, law).posterior([y]), x), named(Bayes(q, law).posterior([y]), x))  # fmt: skip
     best = named(posteriors(true_chain(stay, values), q, likelihood(law, [y])), x)
     assert best - 0.02 < found
     assert found > alone + 0.2

@@ -20,6 +20,11 @@ SERIAL = {
     "attacks": ["serial-filter", "neighbour-mixture", "trend-smoother"],
 }
 
+GROUPED = {
+    "data": {"source": "cps", "columns": ["salary"], "shown": ["age", "state_tax"], "rows": 600},
+    "attacks": ["neighbour-mixture"],
+}
+
 
 def every():
     found = {name: registry.get("attack", name) for name in registry.names("attack")}
@@ -97,9 +102,10 @@ def test_nor_does_any_attack_from_a_second_copy_of_another_process(noise, monkey
     assert fresh.to_numpy().min() > 0.05
 
 
-def test_nor_does_a_filter_along_the_rows_of_a_series():
+@pytest.mark.parametrize("asked", [SERIAL, pytest.param(GROUPED, marks=pytest.mark.slow)])
+def test_nor_do_attacks_that_read_other_rows(asked):
     nested, fresh = (
-        gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent")
+        gains(scheme, **asked, knowledge=["perfect"]) for scheme in ("corner-wave", "independent")
     )
     assert (sure(nested) <= 1e-9).all()
     assert (sure(fresh) > 0.05).all()
@@ -108,11 +114,7 @@ def test_nor_does_a_filter_along_the_rows_of_a_series():
 def test_nor_does_who_names_rows():
     named = {}
     for scheme in ("corner-wave", "independent"):
-        release = {
-            "name": scheme,
-            "levels": [0.001, 0.0012],
-            **({"noise": "white"} if scheme == "corner-wave" else {}),
-        }
+        release = {"name": scheme, "levels": [0.001, 0.0012], **({"noise": "white"} if scheme == "corner-wave" else {})}  # fmt: skip
         result = auditor.run({
             "seed": 4, "data": {"source": "components", "shapes": ["exponential"], "attributes": 3, "rows": 600}, "schemes": [release],
             "knowledge": [{"known-attributes": ["x1", "x2"]}], "coalitions": [[1], [1, 2]], "attacks": ["record-linkage"], "replicates": REPLICATES,

@@ -87,12 +87,33 @@ def test_a_blank_is_a_unit_of_its_own_and_dropped_records_leave_theirs(tmp_path)
     assert table.unit_size == 2
 
 
-def test_a_unit_that_is_audited_or_lacking_is_refused(tmp_path):
+def test_shown_columns_are_codes_numbers_and_a_calendar_of_the_records_that_are_left(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "town,day,pay,age\nA,2024-02-29,1,7\n,2024-03-01,5,\nA,2024-03-02,,3\nB,2025-03-01,9,8\n,2025-03-08,3,1\n"
+    )
+    asked = {"columns": ["pay"], "missing": "drop", "rng": RNG, "order": "day"}
+    table = load_table(str(tmp_path / "t.csv"), shown=("town", "age"), **asked)
+    found = {(each.name, each.values.dtype.kind): each.values.tolist() for each in table.shown}
+    assert found["town", "i"] == [0, 1, 2, 1]  # blanks are a group
+    assert found["age", "f"] == [7.0, 5.0, 8.0, 1.0]  # the median for a blank
+    assert found["day: weekday", "i"] == [3, 4, 5, 5]
+    assert found["day: month of the year", "i"] == [1, 2, 2, 2]
+    few = table.part(np.array([0, 3]), np.array([0])).shown
+    assert [each.values.tolist() for each in few] == [
+        each.values[[0, 3]].tolist() for each in table.shown
+    ]
+    other = load_table(str(tmp_path / "t.csv"), unit="town", **asked)
+    np.testing.assert_array_equal(other.shown[-1].values, other.units)
+
+
+def test_a_unit_or_shown_column_that_is_audited_or_lacking_is_refused(tmp_path):
     table = pd.DataFrame({"hid": np.arange(60) // 2, "pay": RNG.normal(size=60)})
     schemes = [{"name": "independent", "levels": [1.0]}]
     for data, message in (
         ({"columns": ["hid", "pay"], "unit": "hid"}, "which is audited"),
         ({"columns": ["pay"], "unit": "hidd"}, "did you mean 'hid'"),
+        ({"columns": ["hid", "pay"], "shown": "hid"}, "which is audited"),
+        ({"columns": ["pay"], "shown": ["hidd"]}, "did you mean 'hid'"),
     ):
         with pytest.raises(auditor.AuditorError, match=message):
             auditor.run(scenario(tmp_path, table, schemes, **data))

@@ -72,6 +72,7 @@ class Opened:
             joint=joint,
             public=scheme.public,
             numbers=tuple(range(1, release.copies + 1)),
+            shown=scheme.shown,
             transformed=release.transformed,
         )
         rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
@@ -121,7 +122,8 @@ class Opened:
         if len(places) == 1:
             return table
         rows = np.concatenate([table.read(run.start, run.stop) for run in places])
-        return replace(table.head(1), content=rows, units=None)
+        shown = table.shown_in(np.concatenate([np.arange(run.start, run.stop) for run in places]))
+        return replace(table.head(1), content=rows, units=None, shown=shown)
 
     @property
     def again_share(self) -> float:

@@ -52,7 +52,8 @@ def rebuilt(
     scheme, table, moments, copies, levels, arrays, law = held
     blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
     rows = RowSelection(table, [knows], seed, 1)
-    released = ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies)
+    facts = law, blocks, joint, scheme.public, copies
+    released = ReleasedCopies(table, moments, levels, *facts, shown=scheme.shown)
     view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
     if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
         # moments of transformed copies about the original's mean would be lost in rounding

@@ -19,9 +19,9 @@ no law is assumed. An estimated law is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -55,7 +55,7 @@ from auditor.adversary.view import (
 )
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelection, Stripe, key_of
 from auditor.base.types import Array, Blocks
-from auditor.data.table import Table
+from auditor.data.table import ShownColumn, Table
 from auditor.numerics.blocks import Awaited, Moments, of_rows, row_blocks
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
@@ -184,6 +184,8 @@ class ReleasedCopies:
         Numbers of the copies.
     transformed : Transformed or None
         Matrices of the copies, for the audit alone.
+    shown : callable
+        Returns further columns of the copies.
     """
 
     table: Table
@@ -195,6 +197,7 @@ class ReleasedCopies:
     public: Mapping[str, Any]
     numbers: tuple[int, ...]
     transformed: Transformed | None = None
+    shown: Callable[[Table], Sequence[ShownColumn]] = lambda _: ()
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
@@ -272,6 +275,7 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
         self.shares = Shares(copies.table)
+        self.shown = cache(lambda: [*copies.table.shown, *copies.shown(copies.table)])
         self.again: dict[str, list[MomentsAgain]] = {}
 
     @property
@@ -298,6 +302,7 @@ class Gathered:
                 scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
+                shown=self.shown,
             )
         return self._views[knowledge.label]
 

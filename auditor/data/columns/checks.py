@@ -334,6 +334,22 @@ def plain_days(column: Series) -> Series | None:
     return None if (days.isna() & column.notna()).any() else days
 
 
+def calendar(days: Series) -> dict[str, Indices]:
+    """Units of time, and places in their cycles, of days since 1970, shapes (n,).
+
+    Examples
+    --------
+    >>> calendar(pd.Series([1.5]))["weekday"], calendar(pd.Series([1.5]))["hour"]
+    (array([4]), array([12]))
+    """
+    times = as_dates(days.to_numpy(), whole=False).to_numpy()
+    hour, day, month, year = (times.astype(f"M8[{unit}]").astype(np.int64) for unit in "hDMY")
+    return {
+        **{"hour": hour % 24, "day": day, "weekday": (day + 3) % 7, "week": (day + 3) // 7},
+        **{"month": month, "month of the year": month % 12, "year": year},
+    }
+
+
 def as_dates(days: Array, whole: bool) -> Series:
     """Days as dates, rounded to the day or second, shape (n,).
 
