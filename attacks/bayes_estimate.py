@@ -44,6 +44,7 @@ class BayesEstimate(LinearAttack):
     """Posterior mean of Gaussian data under Gaussian noise (BE-DR)."""
 
     name = "bayes-estimate"
+    in_all = False
     reference = "huang2005, eq. 11 and 13"
     knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."

@@ -152,7 +152,8 @@ class NeighbourMixture(RowAttack):
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
         basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
-            rows = near.of(samples(near.reach, blocks, min(1.0, most_rows / count)))
+            some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
+            rows = near.of(some, undecided)
             u = rows.u
             B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
             P = predicted(rows.f, rows.fold, B)
@@ -160,6 +161,7 @@ class NeighbourMixture(RowAttack):
                 view.starts["alone"] = True
                 return mixture.fit(view, blocks)
         view.starts["alone"] = False
+        rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -253,12 +255,12 @@ class Neighbourhood:
         """
         return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, stretches: Iterable[Stretch]) -> Rows:
-        """Return the rows of all stretches."""
+    def of(self, stretches: Iterable[Stretch], look: bool = False) -> Rows:
+        """Return the rows of all stretches; a look leaves out estimates that P does not use."""
         held, seen = list(stretches), self.alone.seen
         u = [seen.coordinates(copies) for _, copies, _ in held]
         y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
-        parts = map(self._with_others, held, u, estimates(self.chains, y))
+        parts = map(self._with_others, held, u, estimates(self.chains, y, look))
         return Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _with_others(self, stretch: Stretch, u: Array, along: Array) -> Rows:
@@ -276,14 +278,20 @@ class Neighbourhood:
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
-    """Return each attribute's chain, of noise variances ``s``."""
-    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
-    found = []
+    """Return each attribute's chain, of noise variances ``s``.
+
+    Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
+    spans a step of the grid.
+    """
+    release, found = view.starts.setdefault("release", {}), list[Chain]()
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {**release})
     for a, noise in enumerate(s):
         make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
         kind = "chain", group, pairs.get(a)
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
         found.append(chain)
+        if not chain.dependent and chain.s >= (chain.x[1] - chain.x[0]) ** 2:
+            release[a] = pairs[a]
     return found
 
 

@@ -233,7 +233,7 @@ class View(Informed):
     steps
         Returns public recording steps, (N,), NaN for none.
     starts
-        Fits by name, for redraws.
+        Fits by name, for redraws; ``release`` holds fits for noisier coalitions, which follow.
     """
 
     attributes: tuple[str, ...]

@@ -198,10 +198,14 @@ def fitted_to_rows(
     held = _held(opened, attack, knowledge, coalitions)
 
     def fit(copies: Coalition) -> Reconstruction:
-        one = replace(view.coalition(copies), starts=starts.setdefault(copies, {}))
+        own = starts.setdefault(copies, {"release": starts.setdefault((), {})})
+        one = replace(view.coalition(copies), starts=own)
         return attack.fit(one, CopyBlocks(seen, copies))
 
-    once = {copies: fit(copies) for copies in dict.fromkeys(held)}
+    def clarity(copies: Coalition) -> tuple[int, float]:
+        return -len(copies), min(view.coalition(copies).levels, default=0.0)
+
+    once = {copies: fit(copies) for copies in sorted(set(held), key=clarity)}
     return [once[copies] for copies in held], held
 
 
