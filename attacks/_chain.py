@@ -156,7 +156,7 @@ def fitted_chain(
     L = made.likelihoods(y[places])
     flat = L.reshape(-1, POINTS)
     for _ in range(STEPS):
-        pi = pi * (flat / (flat @ pi)[:, None]).mean(axis=0)
+        pi = pi * ((1.0 / (flat @ pi)) @ flat) / len(flat)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
     def best(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], float]:

@@ -138,10 +138,13 @@ class NeighbourMixture(RowAttack):
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
         if not filtered.serial_rows and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
+        release, basis = view.starts.setdefault("release", {}), seen.pencil.basis
+        undecided = "alone" not in view.starts
+        if undecided and saved(release.get("known", np.ones(1)), s, basis) < LEAST_SAVED:
+            view.starts["alone"] = True
+            return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
-        chains = fitted_chains(
-            view, seen.values(start), seen.pencil.basis**2 @ s, filtered.lines.period
-        )
+        chains = fitted_chains(view, seen.values(start), basis**2 @ s, filtered.lines.period)
         if not filtered.serial_rows and not any(chain.dependent for chain in chains):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
@@ -150,14 +153,16 @@ class NeighbourMixture(RowAttack):
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count)
-        basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
             rows = near.of(some, undecided)
             u = rows.u
             B = ridge_by_fold(rows.f, u, rows.fold, len(WINDOWS) * windowed.size)
             P = predicted(rows.f, rows.fold, B)
-            if undecided and saved(u, P, s, basis) < LEAST_SAVED:
+            known = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
+            known = np.clip(known / np.maximum(1.0 - s, TINY), 0.0, 1.0)
+            release.setdefault("known", known.max(keepdims=True))
+            if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
                 return mixture.fit(view, blocks)
         view.starts["alone"] = False
@@ -464,10 +469,13 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     return every[np.arange(len(f)), fold]
 
 
-def saved(u: Array, P: Array, s: Array, basis: Array) -> float:
-    """Return the largest share of an attribute's linear error that predictions save."""
-    gain = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
-    left = np.clip(1.0 - s - gain, 0.0, 1.0 - s)
+def saved(known: Array, s: Array, basis: Array) -> float:
+    """Return the largest share of an attribute's linear error that predictions save.
+
+    ``known`` is their share of the noise-free variance, (r,). Other rows of noisier copies know no
+    more, so clearer copies' largest share gives a bound.
+    """
+    left = (1.0 - s) * (1.0 - known)
     errors = basis**2 @ np.stack([(1.0 - s) * s, left * s / np.maximum(left + s, TINY)], axis=1)
     return float((1.0 - errors[:, 1] / np.maximum(errors[:, 0], TINY)).max())
 

@@ -82,6 +82,8 @@ MOST_LINE_ROWS = 2**17
 """Most rows in which lines are sought: a second per ten attributes."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
+LAGS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""Tried numbers of lags, at most a quarter of a segment; next to the choice for clearer copies."""
 SURE_OF = 2.0
 """Standard errors by which memory must help. Unordered records exceed this about once in 30
 tables."""
@@ -110,17 +112,22 @@ class SerialFilter(RowAttack):
         K_Z = combined_noise(view, covariance)
         serial = None if view.law is None else view.law.serial
         count, known = view.released.count, isinstance(view.knowledge, Perfect)
-        starts = view.starts
+        starts, release = view.starts, view.starts.setdefault("release", {})
         make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
         parts = (centred(view.weights, copies, mu) for copies in blocks)
+        lags = starts.get("lags", release.get("lags", LAGS))
         if count > MOST_LINE_ROWS:
-            found = make(starts.get("lags"), parts)
+            found = make(lags, parts)
         else:
             y = np.hstack(list(parts))
             kind, inputs = (self.name, serial, known), (K_X, K_Z, mu, view.weights, y)
-            lags = starts.get("lags")
             found = fitted_once(lambda: make(lags, [y]), (kind, lags), *inputs)
-        starts.setdefault("lags", max(1, found.neighbours // 2))
+        chosen = max(1, found.neighbours // 2)
+        starts.setdefault("lags", (chosen,))
+        if (found.kept < 1.0 - LEAST_NOISE).all():
+            release.setdefault(
+                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 4 * chosen))
+            )
         return found
 
 
@@ -132,7 +139,7 @@ def fitted(
     serial: Autoregression | None,
     count: int,
     known: bool,
-    lags: int | None,
+    lags: Sequence[int],
     parts: Iterable[Array],
 ) -> Filtered:
     """Return the filter of centred rows, given the moments of data and noise.
@@ -161,7 +168,7 @@ def fitted(
     length = segment_length(count, used.size)
     r = autocorrelations(serial, length)
     taps = np.tile(np.diag(1.0 - nu[used]), (1 + FOLDS, 1, 1, 1))
-    if length and used.size:
+    if length and used.size and lags != (1,):
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
         taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
     return Filtered(mu, pencil, weights, 1.0 - nu, used, taps[0], known, serial, lines, taps[1:])
@@ -206,7 +213,7 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
 
 
 def fitted_taps(
-    stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: int | None = None
+    stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: Sequence[int]
 ) -> Array:
     """Return taps, of all rows and without each fold, (1 + FOLDS, 2m + 1, d, d).
 
@@ -218,15 +225,16 @@ def fitted_taps(
         ``count`` segments of the copy, in coordinates of variance 1.
     r : ndarray of shape (length,)
     nu : ndarray of shape (d,)
-    lags : int, optional
-        None chooses it. Fits to redraws keep that of the release.
+    lags : sequence of int
+        Tried; a single one is used. Fits to redraws keep that of the release.
     """
     length = len(r)
     sums = periodograms(stretches, length, count)
 
     def taps() -> Array:
         odd, even = sums.sum(axis=0) / np.array([(count + 1) // 2, count // 2])[:, None, None, None]
-        chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
+        few = [min(k, length // 4) for k in lags]
+        chosen = few[0] if len(lags) == 1 else chosen_lags(odd, even, count, r, nu, few)
         if chosen == 1:
             return np.tile(np.diag(1.0 - nu), (1 + FOLDS, 1, 1, 1))
         noise, m, found = noise_spectrum(r, nu, chosen), 2 * chosen, []
@@ -241,12 +249,14 @@ def fitted_taps(
     return fitted_once(taps, ("taps", count, lags), sums, r, nu)
 
 
-def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
+def chosen_lags(
+    odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array, tried: Sequence[int]
+) -> int:
     """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
-    for lags in lag_choices(length):
+    for lags in dict.fromkeys(tried):
         seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
         both = [
             excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
@@ -256,11 +266,6 @@ def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) 
         if bound < best:
             best, chosen = bound, lags
     return chosen
-
-
-def lag_choices(length: int) -> list[int]:
-    """Return the tried lags: powers of two up to a quarter of a segment."""
-    return [2**k for k in range(1, length.bit_length() - 2)]
 
 
 @dataclass(repr=False)

@@ -38,6 +38,7 @@ from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Block, Blocks, Coalition, Indices
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
+from auditor.schemes.base.noise_law import KroneckerNoise
 
 Starts = dict[Coalition, dict[str, Any]]
 """Fits to a coalition's copies, from which fits to redraws start."""
@@ -197,15 +198,18 @@ def fitted_to_rows(
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge, coalitions)
 
+    clearest = sorted(
+        dict.fromkeys(held),
+        key=lambda copies: (-len(copies), sorted(view.coalition(copies).levels)),
+    )
+
     def fit(copies: Coalition) -> Reconstruction:
-        own = starts.setdefault(copies, {"release": starts.setdefault((), {})})
-        one = replace(view.coalition(copies), starts=own)
-        return attack.fit(one, CopyBlocks(seen, copies))
+        noisier = isinstance(view.law, KroneckerNoise) or {*copies} <= {*clearest[0]}
+        release = starts.setdefault(() if noisier else (0, *copies), {})
+        own = starts.setdefault(copies, {"release": release})
+        return attack.fit(replace(view.coalition(copies), starts=own), CopyBlocks(seen, copies))
 
-    def clarity(copies: Coalition) -> tuple[int, float]:
-        return -len(copies), min(view.coalition(copies).levels, default=0.0)
-
-    once = {copies: fit(copies) for copies in sorted(set(held), key=clarity)}
+    once = {copies: fit(copies) for copies in clearest}
     return [once[copies] for copies in held], held
 
 
