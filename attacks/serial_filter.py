@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -303,7 +303,7 @@ class Filtered(Reconstruction):
         return np.asarray(A @ kept @ self.pencil.inverse)
 
     def at(self, first: int) -> Filtered:
-        return replace(self, first=first)
+        return replace(self, first=first) if self.lines.frequencies.size else self
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates; the ends of the table are mirrored."""
@@ -330,7 +330,7 @@ class Filtered(Reconstruction):
             A, kept, c = A[:, self.used], self.kept[self.used], c[self.used]
             for k in np.unique(fold):
                 taps, here = self.without[k], fold == k
-                found, g_0 = self._convolved(c, taps)[:, here], taps[self.neighbours]
+                found, g_0 = self._convolved(c, response(taps))[:, here], taps[self.neighbours]
                 x[:, here] += A @ (found - kept[:, None] * c[:, here])
                 others = found - g_0 @ c[:, here]
                 m[:, here] += A @ np.linalg.solve(np.eye(len(g_0)) - g_0, others)
@@ -351,6 +351,12 @@ class Filtered(Reconstruction):
         """
         if not self.known:
             return None
+        true, _ = self._parted(np.ones(1), [x])
+        lost = self._passed(true) - true
+        return np.einsum("dt,dt->t", lost, lost) + self._passed_noise
+
+    @cached_property
+    def _passed_noise(self) -> float:
         passed = np.diag((1.0 - self.kept) * self.kept**2)
         r, flat = (
             autocorrelations(self.serial, len(self.taps)),
@@ -360,34 +366,40 @@ class Filtered(Reconstruction):
         passed[np.ix_(self.used, self.used)] = np.einsum(
             "hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around
         )
-        noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
-        true, _ = self._parted(np.ones(1), [x])
-        lost = self._passed(true) - true
-        return np.einsum("dt,dt->t", lost, lost) + noise
+        return float(np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis))
 
     def _passed(self, y: Array) -> Array:
         A, alone = self.pencil.basis, self.kept.copy()
         if not self.neighbours:
             return (A * alone) @ self.pencil.inverse @ y
         alone[self.used] = 0.0
-        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y, self.taps)
+        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y, self._response)
         return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
 
-    def _convolved(self, c: Array, taps: Array) -> Array:
+    @cached_property
+    def _response(self) -> Spectrum:
+        return response(self.taps)
+
+    def _convolved(self, c: Array, G: Spectrum) -> Array:
         many = self.neighbours
-        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), taps)
+        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), G, 2 * many)
 
 
-def convolved(c: Array, taps: Array) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
+def response(taps: Array) -> Spectrum:
+    """Return the transform of taps, (2m + 1, d, d), for pieces of at least four times 2m rows."""
+    return np.fft.rfft(taps, 1 << max(4, (4 * len(taps) - 4).bit_length()), axis=0)
 
-    Of c, shape (d, n), and taps, shape (2m + 1, d, d). Importing ``scipy.signal`` takes 0.6 seconds.
+
+def convolved(c: Array, G: Spectrum, more: int) -> Array:
+    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − more).
+
+    Of c, shape (d, n), and the ``response`` of ``more + 1`` taps. Importing ``scipy.signal`` takes
+    0.6 seconds.
     """
-    more, rows = len(taps) - 1, c.shape[1] - len(taps) + 1
-    size = 1 << max(4, (4 * more).bit_length())
+    size, rows = 2 * (len(G) - 1), c.shape[1] - more
     hop = size - more
     padded = np.pad(c, ((0, 0), (0, -rows % hop)))
     frames = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)[:, ::hop]
     F = np.moveaxis(np.fft.rfft(frames), -1, 0)
-    found = np.fft.irfft(np.moveaxis(np.fft.rfft(taps, size, axis=0) @ F, 0, -1), size)
+    found = np.fft.irfft(np.moveaxis(G @ F, 0, -1), size)
     return found[:, :, more:].reshape(len(c), -1)[:, :rows]
