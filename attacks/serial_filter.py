@@ -307,13 +307,8 @@ class Filtered(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates; the ends of the table are mirrored."""
-        y = centred(self.weights, copies, self.mu)
-        return np.ascontiguousarray((self.of_centred(y) + self.mu[:, None]).T)
-
-    def of_centred(self, y: Array) -> Array:
-        """Return estimates of centred rows, shape (N, b)."""
-        m = self.lines.values(self.first, y.shape[1]).T
-        return self._passed(y - m) + m
+        y, m = self._parted(self.weights, copies)
+        return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
 
     def crossed(self, copies: Sequence[Array], fold: Indices) -> tuple[Array, Array]:
         """Return estimates, and predictions from other rows and lines alone, shapes (b, N).
@@ -369,12 +364,11 @@ class Filtered(Reconstruction):
         return float(np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis))
 
     def _passed(self, y: Array) -> Array:
-        A, alone = self.pencil.basis, self.kept.copy()
-        if not self.neighbours:
-            return (A * alone) @ self.pencil.inverse @ y
-        alone[self.used] = 0.0
-        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y, self._response)
-        return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
+        A, kept, c = self.pencil.basis, self.kept[:, None], self.pencil.inverse @ y
+        found = kept * c
+        if self.neighbours:
+            found[self.used] = self._convolved(c[self.used], self._response)
+        return A @ found
 
     @cached_property
     def _response(self) -> Spectrum:
