@@ -108,20 +108,17 @@ class SerialFilter(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
         mu, K_X = view.data_moments
-        _, covariance = view.combined(view.held)
-        K_Z = combined_noise(view, covariance)
-        serial = None if view.law is None else view.law.serial
-        count, known = view.released.count, isinstance(view.knowledge, Perfect)
-        starts, release = view.starts, view.starts.setdefault("release", {})
-        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
-        parts = (centred(view.weights, copies, mu) for copies in blocks)
+        K_Z, starts = combined_noise(view, view.combined(view.held)[1]), view.starts
+        release = starts.setdefault("release", {})
         lags = starts.get("lags", release.get("lags", LAGS))
-        if count > MOST_LINE_ROWS:
-            found = make(lags, parts)
+        parts = (centred(view.weights, copies, mu) for copies in blocks)
+        make = partial(fitted, view, K_X, K_Z, lags)
+        if view.released.count > MOST_LINE_ROWS:
+            found = make(parts)
         else:
-            y = np.hstack(list(parts))
-            kind, inputs = (self.name, serial, known), (K_X, K_Z, mu, view.weights, y)
-            found = fitted_once(lambda: make(lags, [y]), (kind, lags), *inputs)
+            y, law = np.hstack(list(parts)), view.law and view.law.serial
+            kind = self.name, law, isinstance(view.knowledge, Perfect), lags
+            found = fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
         chosen = max(1, found.neighbours // 2)
         starts.setdefault("lags", (chosen,))
         if (found.kept < 1.0 - LEAST_NOISE).all():
@@ -132,20 +129,14 @@ class SerialFilter(RowAttack):
 
 
 def fitted(
-    mu: Array,
-    K_X: Array,
-    K_Z: Array,
-    weights: Array,
-    serial: Autoregression | None,
-    count: int,
-    known: bool,
-    lags: Sequence[int],
-    parts: Iterable[Array],
+    view: View, K_X: Array, K_Z: Array, lags: Sequence[int], parts: Iterable[Array]
 ) -> Filtered:
-    """Return the filter of centred rows, given the moments of data and noise.
+    """Return the filter of centred rows, given the covariances of data and noise.
 
     ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
     """
+    mu, count = view.data_moments[0], view.released.count
+    serial = None if view.law is None else view.law.serial
     lines = Lines.none(len(mu), count)
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
@@ -171,7 +162,9 @@ def fitted(
     if length and used.size and lags != (1,):
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
         taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
-    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps[0], known, serial, lines, taps[1:])
+    known = isinstance(view.knowledge, Perfect)
+    shape = mu, pencil, view.weights, 1.0 - nu, used
+    return Filtered(*shape, taps[0], known, serial, lines, taps[1:])
 
 
 def span(K: Array) -> Array:
@@ -262,7 +255,7 @@ def chosen_lags(
             excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
             for fitted_to, judged in halves
         ]
-        bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
+        bound = sum(excess + SURE_OF / np.sqrt(2.0) * error for excess, error in both) / 2.0
         if bound < best:
             best, chosen = bound, lags
     return chosen

@@ -198,18 +198,16 @@ def fitted_to_rows(
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge, coalitions)
 
-    clearest = sorted(
-        dict.fromkeys(held),
-        key=lambda copies: (-len(copies), sorted(view.coalition(copies).levels)),
-    )
+    alike = isinstance(view.law, KroneckerNoise)
+
+    def clarity(copies: Coalition) -> tuple[int, list[float]]:
+        return -len(copies), sorted(view.coalition(copies).levels)
 
     def fit(copies: Coalition) -> Reconstruction:
-        noisier = isinstance(view.law, KroneckerNoise) or {*copies} <= {*clearest[0]}
-        release = starts.setdefault(() if noisier else (0, *copies), {})
-        own = starts.setdefault(copies, {"release": release})
+        own = starts.setdefault(copies, {"release": starts.setdefault((), {})} if alike else {})
         return attack.fit(replace(view.coalition(copies), starts=own), CopyBlocks(seen, copies))
 
-    once = {copies: fit(copies) for copies in clearest}
+    once = {copies: fit(copies) for copies in sorted(dict.fromkeys(held), key=clarity)}
     return [once[copies] for copies in held], held
 
 
