@@ -20,7 +20,8 @@ Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarte
 ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at most
 20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
 many rows, windows and chains stay within units. If neither filter nor chains use other rows, or
-``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
+``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``. The share
+that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
 clustered or heaped attributes, random walks, households and panels. Other noise is treated as Gaussian.
