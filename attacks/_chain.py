@@ -71,17 +71,20 @@ def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Arr
         f = (q / total) @ T
 
 
-def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -> list[Array]:
+def estimates(
+    chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]], others: bool = False
+) -> list[Array]:
     """Return means given other rows, means given all, and own shares of each stretch, (3, n, N).
 
-    A stretch has one column per chain, shape (n, N), and its first row's place in the table.
+    A stretch has one column per chain, shape (n, N), and its first row's place in the table. With
+    ``others``, only the first are sure to be made.
     """
-    held = list(stretches)
-    found = [np.empty((3, *y.shape)) for y, _ in held]
+    held, means = list(stretches), [chain.x @ chain.first for chain in chains]
+    found = [np.broadcast_to(np.array(means), (3, *y.shape)).copy() for y, _ in held]
     # a row of no chain is a piece of its own
     for dependent, length, overlap in ((True, LENGTH, OVERLAP), (False, 1, 0)):
         some = [a for a, chain in enumerate(chains) if chain.dependent == dependent]
-        if some:
+        if some and (dependent or not others):
             taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
             for whole, part in zip(found, _estimates(taken, parts, length, overlap), strict=True):
                 whole[:, :, some] = part
@@ -153,7 +156,7 @@ def fitted_chain(
     L = made.likelihoods(y[places])
     flat = L.reshape(-1, POINTS)
     for _ in range(STEPS):
-        pi = pi * (flat / (flat @ pi)[:, None]).mean(axis=0)
+        pi = pi * ((1.0 / (flat @ pi)) @ flat) / len(flat)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
     def best(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], float]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,20 +311,6 @@ def over_frequencies(values: Array) -> Array:
     return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-class Risk(NamedTuple):
-    """Estimated error of a filter, relative to the filter without memory.
-
-    Attributes
-    ----------
-    excess : float
-        Difference of squared errors, in a copy's variance; negative if memory helps.
-    std_error : float
-    """
-
-    excess: float
-    std_error: float
-
-
 def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
     """Return a periodogram and its smoothed spectrum."""
     return P, smoothed(P, max(2, len(P) // 8))
@@ -333,8 +318,10 @@ def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
 
 def excess_risk(
     G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int
-) -> Risk:
-    """Return the risk of ``G`` minus the risk of constant gains ``flat``.
+) -> tuple[float, float]:
+    """Return the risk of ``G`` minus the risk of constant gains ``flat``, and its standard error.
+
+    In a copy's variance; negative if memory helps.
 
     Of rows that fitted neither: P, ``S`` from ``judged_by``, and unsmoothed ``N(f)``, shape (F, d).
     Ordinates are approximately independent with covariance S ⊗ S*, so the mean of ``tr A P`` has variance
@@ -348,4 +335,4 @@ def excess_risk(
     )
     excess = float(over_frequencies(np.einsum("fii->f", AP).real) + added)
     spread = float(over_frequencies(np.einsum("fij,fji->f", A @ S, AP).real))
-    return Risk(excess, float(np.sqrt(max(0.0, 2.0 * spread) / rows)))
+    return excess, float(np.sqrt(max(0.0, 2.0 * spread) / rows))

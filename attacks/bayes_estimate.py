@@ -44,6 +44,7 @@ class BayesEstimate(LinearAttack):
     """Posterior mean of Gaussian data under Gaussian noise (BE-DR)."""
 
     name = "bayes-estimate"
+    in_all = False
     reference = "huang2005, eq. 11 and 13"
     knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
@@ -61,24 +62,16 @@ class BayesEstimate(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
-            mu_x, Sigma_x = view.data_moments
-            return filter_map(
-                view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True
-            )
-        if isinstance(view.knowledge, PublishedModel) and self.parameters.covariance == "knowledge":
+        given = self.parameters.covariance == "knowledge"
+        if given and isinstance(view.knowledge, PublishedModel):
             # a published model needs noise of one shape: F = K_X (K_X + v K_0)⁺
-            return filter_map(
-                view,
-                view.pencil.gain(np.asarray(view.combined_variance)),
-                view.data_moments[0],
-                fixed=False,
-            )
-        mean, covariance = view.combined(view.held)
+            gain = view.pencil.gain(np.asarray(view.combined_variance))
+            return filter_map(view, gain, view.data_moments[0], fixed=False)
+        known = given and isinstance(view.knowledge, Perfect)
+        mu_x, covariance = view.data_moments if known else view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
-        return filter_map(
-            view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False
-        )
+        Sigma_x = covariance if known else estimated_covariance(covariance, Sigma_r)
+        return filter_map(view, bayes_gain(Sigma_x, Sigma_r), mu_x, fixed=known)
 
 
 def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:

@@ -22,6 +22,7 @@ Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarte
 20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
 many rows, windows and chains stay within units. If neither filter nor chains nor groups use other
 rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
+The share that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
 clustered or heaped attributes, random walks, households and panels, and where shown columns (``shown:``,
@@ -146,10 +147,14 @@ class NeighbourMixture(RowAttack):
         kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
         if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
             return mixture.fit(view, blocks)
+        release, basis = view.starts.setdefault("release", {}), seen.pencil.basis
+        undecided = "alone" not in view.starts
+        bound = np.ones(1) if groups else release.get("known", np.ones(1))
+        if undecided and saved(bound, s, basis) < LEAST_SAVED:
+            view.starts["alone"] = True
+            return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
-        chains = fitted_chains(
-            view, seen.values(start), seen.pencil.basis**2 @ s, filtered.lines.period
-        )
+        chains = fitted_chains(view, seen.values(start), basis**2 @ s, filtered.lines.period)
         if not (groups or filtered.serial_rows or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
@@ -158,18 +163,22 @@ class NeighbourMixture(RowAttack):
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups)
-        basis, undecided = seen.pencil.basis, "alone" not in view.starts
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
-            rows = near.of(samples(near.reach, blocks, min(1.0, most_rows / count)))
+            some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
+            rows = near.of(some, undecided)
             u = rows.u
             alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
             B = ridge_by_fold(alike, u, rows.fold, len(WINDOWS) * windowed.size)
             B = with_groups(B, rows.f, u, rows.fold)
             P = predicted(rows.f, rows.fold, B)
-            if undecided and saved(u, P, s, basis) < LEAST_SAVED:
+            known = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
+            known = np.clip(known / np.maximum(1.0 - s, TINY), 0.0, 1.0)
+            release.setdefault("known", known.max(keepdims=True))
+            if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
                 return mixture.fit(view, blocks)
         view.starts["alone"] = False
+        rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -264,12 +273,12 @@ class Neighbourhood:
         """
         return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, stretches: Iterable[Stretch]) -> Rows:
-        """Return the rows of all stretches."""
+    def of(self, stretches: Iterable[Stretch], look: bool = False) -> Rows:
+        """Return the rows of all stretches; a look leaves out estimates that P does not use."""
         held, seen = list(stretches), self.alone.seen
         u = [seen.coordinates(copies) for _, copies, _ in held]
         y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
-        parts = map(self._with_others, held, u, estimates(self.chains, y))
+        parts = map(self._with_others, held, u, estimates(self.chains, y, look))
         return Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _with_others(self, stretch: Stretch, u: Array, along: Array) -> Rows:
@@ -381,14 +390,20 @@ def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
-    """Return each attribute's chain, of noise variances ``s``."""
-    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
-    found = []
+    """Return each attribute's chain, of noise variances ``s``.
+
+    Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
+    spans a step of the grid.
+    """
+    release, found = view.starts.setdefault("release", {}), list[Chain]()
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {**release})
     for a, noise in enumerate(s):
         make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
         kind = "chain", group, pairs.get(a)
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
         found.append(chain)
+        if not chain.dependent and chain.s >= (chain.x[1] - chain.x[0]) ** 2:
+            release[a] = pairs[a]
     return found
 
 
@@ -561,10 +576,13 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     return every[np.arange(len(f)), fold]
 
 
-def saved(u: Array, P: Array, s: Array, basis: Array) -> float:
-    """Return the largest share of an attribute's linear error that predictions save."""
-    gain = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
-    left = np.clip(1.0 - s - gain, 0.0, 1.0 - s)
+def saved(known: Array, s: Array, basis: Array) -> float:
+    """Return the largest share of an attribute's linear error that predictions save.
+
+    ``known`` is their share of the noise-free variance, (r,). Other rows of noisier copies know no
+    more, so clearer copies' largest share gives a bound.
+    """
+    left = (1.0 - s) * (1.0 - known)
     errors = basis**2 @ np.stack([(1.0 - s) * s, left * s / np.maximum(left + s, TINY)], axis=1)
     return float((1.0 - errors[:, 1] / np.maximum(errors[:, 0], TINY)).max())
 

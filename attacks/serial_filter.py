@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -82,6 +82,8 @@ MOST_LINE_ROWS = 2**17
 """Most rows in which lines are sought: a second per ten attributes."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
+LAGS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""Tried numbers of lags, at most a quarter of a segment; next to the choice for clearer copies."""
 SURE_OF = 2.0
 """Standard errors by which memory must help. Unordered records exceed this about once in 30
 tables."""
@@ -106,39 +108,35 @@ class SerialFilter(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
         mu, K_X = view.data_moments
-        _, covariance = view.combined(view.held)
-        K_Z = combined_noise(view, covariance)
-        serial = None if view.law is None else view.law.serial
-        count, known = view.released.count, isinstance(view.knowledge, Perfect)
-        starts = view.starts
-        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
+        K_Z, starts = combined_noise(view, view.combined(view.held)[1]), view.starts
+        release = starts.setdefault("release", {})
+        lags = starts.get("lags", release.get("lags", LAGS))
         parts = (centred(view.weights, copies, mu) for copies in blocks)
-        if count > MOST_LINE_ROWS:
-            found = make(starts.get("lags"), parts)
+        make = partial(fitted, view, K_X, K_Z, lags)
+        if view.released.count > MOST_LINE_ROWS:
+            found = make(parts)
         else:
-            y = np.hstack(list(parts))
-            kind, inputs = (self.name, serial, known), (K_X, K_Z, mu, view.weights, y)
-            lags = starts.get("lags")
-            found = fitted_once(lambda: make(lags, [y]), (kind, lags), *inputs)
-        starts.setdefault("lags", max(1, found.neighbours // 2))
+            y, law = np.hstack(list(parts)), view.law and view.law.serial
+            kind = self.name, law, isinstance(view.knowledge, Perfect), lags
+            found = fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+        chosen = max(1, found.neighbours // 2)
+        starts.setdefault("lags", (chosen,))
+        if (found.kept < 1.0 - LEAST_NOISE).all():
+            release.setdefault(
+                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 4 * chosen))
+            )
         return found
 
 
 def fitted(
-    mu: Array,
-    K_X: Array,
-    K_Z: Array,
-    weights: Array,
-    serial: Autoregression | None,
-    count: int,
-    known: bool,
-    lags: int | None,
-    parts: Iterable[Array],
+    view: View, K_X: Array, K_Z: Array, lags: Sequence[int], parts: Iterable[Array]
 ) -> Filtered:
-    """Return the filter of centred rows, given the moments of data and noise.
+    """Return the filter of centred rows, given the covariances of data and noise.
 
     ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
     """
+    mu, count = view.data_moments[0], view.released.count
+    serial = None if view.law is None else view.law.serial
     lines = Lines.none(len(mu), count)
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
@@ -161,10 +159,12 @@ def fitted(
     length = segment_length(count, used.size)
     r = autocorrelations(serial, length)
     taps = np.tile(np.diag(1.0 - nu[used]), (1 + FOLDS, 1, 1, 1))
-    if length and used.size:
+    if length and used.size and lags != (1,):
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
         taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
-    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps[0], known, serial, lines, taps[1:])
+    known = isinstance(view.knowledge, Perfect)
+    shape = mu, pencil, view.weights, 1.0 - nu, used
+    return Filtered(*shape, taps[0], known, serial, lines, taps[1:])
 
 
 def span(K: Array) -> Array:
@@ -206,7 +206,7 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
 
 
 def fitted_taps(
-    stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: int | None = None
+    stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: Sequence[int]
 ) -> Array:
     """Return taps, of all rows and without each fold, (1 + FOLDS, 2m + 1, d, d).
 
@@ -218,15 +218,16 @@ def fitted_taps(
         ``count`` segments of the copy, in coordinates of variance 1.
     r : ndarray of shape (length,)
     nu : ndarray of shape (d,)
-    lags : int, optional
-        None chooses it. Fits to redraws keep that of the release.
+    lags : sequence of int
+        Tried; a single one is used. Fits to redraws keep that of the release.
     """
     length = len(r)
     sums = periodograms(stretches, length, count)
 
     def taps() -> Array:
         odd, even = sums.sum(axis=0) / np.array([(count + 1) // 2, count // 2])[:, None, None, None]
-        chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
+        few = [min(k, length // 4) for k in lags]
+        chosen = few[0] if len(lags) == 1 else chosen_lags(odd, even, count, r, nu, few)
         if chosen == 1:
             return np.tile(np.diag(1.0 - nu), (1 + FOLDS, 1, 1, 1))
         noise, m, found = noise_spectrum(r, nu, chosen), 2 * chosen, []
@@ -241,26 +242,23 @@ def fitted_taps(
     return fitted_once(taps, ("taps", count, lags), sums, r, nu)
 
 
-def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
+def chosen_lags(
+    odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array, tried: Sequence[int]
+) -> int:
     """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
-    for lags in lag_choices(length):
+    for lags in dict.fromkeys(tried):
         seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
         both = [
             excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
             for fitted_to, judged in halves
         ]
-        bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
+        bound = sum(excess + SURE_OF / np.sqrt(2.0) * error for excess, error in both) / 2.0
         if bound < best:
             best, chosen = bound, lags
     return chosen
-
-
-def lag_choices(length: int) -> list[int]:
-    """Return the tried lags: powers of two up to a quarter of a segment."""
-    return [2**k for k in range(1, length.bit_length() - 2)]
 
 
 @dataclass(repr=False)
@@ -298,17 +296,12 @@ class Filtered(Reconstruction):
         return np.asarray(A @ kept @ self.pencil.inverse)
 
     def at(self, first: int) -> Filtered:
-        return replace(self, first=first)
+        return replace(self, first=first) if self.lines.frequencies.size else self
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates; the ends of the table are mirrored."""
-        y = centred(self.weights, copies, self.mu)
-        return np.ascontiguousarray((self.of_centred(y) + self.mu[:, None]).T)
-
-    def of_centred(self, y: Array) -> Array:
-        """Return estimates of centred rows, shape (N, b)."""
-        m = self.lines.values(self.first, y.shape[1]).T
-        return self._passed(y - m) + m
+        y, m = self._parted(self.weights, copies)
+        return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
 
     def crossed(self, copies: Sequence[Array], fold: Indices) -> tuple[Array, Array]:
         """Return estimates, and predictions from other rows and lines alone, shapes (b, N).
@@ -325,7 +318,7 @@ class Filtered(Reconstruction):
             A, kept, c = A[:, self.used], self.kept[self.used], c[self.used]
             for k in np.unique(fold):
                 taps, here = self.without[k], fold == k
-                found, g_0 = self._convolved(c, taps)[:, here], taps[self.neighbours]
+                found, g_0 = self._convolved(c, response(taps))[:, here], taps[self.neighbours]
                 x[:, here] += A @ (found - kept[:, None] * c[:, here])
                 others = found - g_0 @ c[:, here]
                 m[:, here] += A @ np.linalg.solve(np.eye(len(g_0)) - g_0, others)
@@ -346,6 +339,12 @@ class Filtered(Reconstruction):
         """
         if not self.known:
             return None
+        true, _ = self._parted(np.ones(1), [x])
+        lost = self._passed(true) - true
+        return np.einsum("dt,dt->t", lost, lost) + self._passed_noise
+
+    @cached_property
+    def _passed_noise(self) -> float:
         passed = np.diag((1.0 - self.kept) * self.kept**2)
         r, flat = (
             autocorrelations(self.serial, len(self.taps)),
@@ -355,34 +354,39 @@ class Filtered(Reconstruction):
         passed[np.ix_(self.used, self.used)] = np.einsum(
             "hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around
         )
-        noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
-        true, _ = self._parted(np.ones(1), [x])
-        lost = self._passed(true) - true
-        return np.einsum("dt,dt->t", lost, lost) + noise
+        return float(np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis))
 
     def _passed(self, y: Array) -> Array:
-        A, alone = self.pencil.basis, self.kept.copy()
-        if not self.neighbours:
-            return (A * alone) @ self.pencil.inverse @ y
-        alone[self.used] = 0.0
-        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y, self.taps)
-        return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
+        A, kept, c = self.pencil.basis, self.kept[:, None], self.pencil.inverse @ y
+        found = kept * c
+        if self.neighbours:
+            found[self.used] = self._convolved(c[self.used], self._response)
+        return A @ found
 
-    def _convolved(self, c: Array, taps: Array) -> Array:
+    @cached_property
+    def _response(self) -> Spectrum:
+        return response(self.taps)
+
+    def _convolved(self, c: Array, G: Spectrum) -> Array:
         many = self.neighbours
-        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), taps)
+        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), G, 2 * many)
 
 
-def convolved(c: Array, taps: Array) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
+def response(taps: Array) -> Spectrum:
+    """Return the transform of taps, (2m + 1, d, d), for pieces of at least four times 2m rows."""
+    return np.fft.rfft(taps, 1 << max(4, (4 * len(taps) - 4).bit_length()), axis=0)
 
-    Of c, shape (d, n), and taps, shape (2m + 1, d, d). Importing ``scipy.signal`` takes 0.6 seconds.
+
+def convolved(c: Array, G: Spectrum, more: int) -> Array:
+    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − more).
+
+    Of c, shape (d, n), and the ``response`` of ``more + 1`` taps. Importing ``scipy.signal`` takes
+    0.6 seconds.
     """
-    more, rows = len(taps) - 1, c.shape[1] - len(taps) + 1
-    size = 1 << max(4, (4 * more).bit_length())
+    size, rows = 2 * (len(G) - 1), c.shape[1] - more
     hop = size - more
     padded = np.pad(c, ((0, 0), (0, -rows % hop)))
     frames = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)[:, ::hop]
     F = np.moveaxis(np.fft.rfft(frames), -1, 0)
-    found = np.fft.irfft(np.moveaxis(np.fft.rfft(taps, size, axis=0) @ F, 0, -1), size)
+    found = np.fft.irfft(np.moveaxis(G @ F, 0, -1), size)
     return found[:, :, more:].reshape(len(c), -1)[:, :rows]

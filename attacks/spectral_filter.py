@@ -25,6 +25,7 @@ class SpectralFilter(SampleFilter):
     """Keep directions above the random-matrix bound of noise."""
 
     name = "spectral-filter"
+    in_all = False
     reference = "kargupta2003; liu2008, section 3.2, Protocol 2"
     wins = (
         "Wins without knowing the data when a few strong components stand clear of the noise and the rest is negligible; "

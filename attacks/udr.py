@@ -55,6 +55,7 @@ class UnivariateReconstruction(LinearAttack):
     """Posterior mean of each attribute alone, without correlations."""
 
     name = "udr"
+    in_all = False
     attack_kind = "per attribute"
     reference = "huang2005, section 4.2, eq. 4"
     knowledge = (Perfect.name, Estimated.name)

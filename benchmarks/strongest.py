@@ -3,7 +3,8 @@
 `--save FILE` keeps the figures, `--before FILE` adds kept ones, `--write FILE` writes the page.
 One corner-wave copy of each table at variance 0.3, perfect knowledge of moments. Tables are of
 this package, scikit-learn, statsmodels and plotnine; without a package its tables are left
-out. `--package-files DIR` names a folder of unpacked packages to read in their place."""
+out. `--package-files DIR` names a folder of unpacked packages to read in their place.
+`--all` measures which attacks `attacks: all` needs, by the strongest ones of many releases."""
 
 from __future__ import annotations
 
@@ -11,17 +12,22 @@ import argparse
 import importlib.util
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import auditor
 from auditor import registry
 from auditor.base.types import Array
+from auditor.process.containment import contained
+from auditor.runs.plan import checked_scenario
+from auditor.runs.tables import table_of
 from auditor_attacks.posterior import prior_by_likelihood
 
 LEVEL, MOST_ROWS = 0.3, 10_000
@@ -72,6 +78,33 @@ TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 RHO = 0.95
 Z_SCALE, FEWEST_DENOISED, PRODUCTS = 0.5, 2_000, 12
 RETENTIONS = (0.3, 0.5)
+EACH, GROUPS, CLOSE = 1_000, 20, 0.1
+"""For `--all`: records, groups of records for error bars, and tolerance in interquartile ranges."""
+LEVELS = (0.3, 1.0, 8.0)
+OTHER_FIGURES = ("naming", "attribute disclosure")
+"""Kinds of attack without estimates of their own."""
+GALLERY: dict[str, dict[str, Any]] = {
+    "iris": {},
+    "census-like": {"columns": ["age", "income"]},
+    "components": {"shapes": ["bimodal", "uniform", "gamma"], "ratio": 1.0},
+    "gaussian": {"spectrum": {"large": 400, "count": 5, "small": 10, "attributes": 20}},
+    "autoregressive": {"attributes": 3},
+}
+"""Sources of the gallery, besides files."""
+KNOWN = (3, 60, 400)
+"""Records known in clear."""
+MASKS: list[dict[str, Any]] = [
+    {"scheme": "micro-aggregation", "levels": [10]},
+    {"scheme": "data-swapping", "levels": [0.3]},
+    {"scheme": "top-coding", "levels": [0.1]},
+    {"scheme": "multiplicative-noise", "levels": [0.2]},
+]
+TURNED: list[dict[str, Any]] = [
+    {"scheme": "rotation", "copies": 1},
+    {"scheme": "rotation-noise", "levels": [0.1]},
+    {"scheme": "random-projection", "dimensions": 2, "copies": 2},
+    {"scheme": "random-projection", "dimensions": 2, "matrix": "dct"},
+]
 INTRODUCTION = f"""\
 # The strongest attack of each kind
 
@@ -80,6 +113,21 @@ INTRODUCTION = f"""\
 Squared error over the variance, summed over attributes in their own units, of one corner-wave copy at variance {LEVEL:g}, or of
 three at {", ".join(map(str, RELEASES[1]))}: the strongest attack of each kind and its 95 % interval over {len(SEEDS)} draws of the noise.
 *Before* is the strongest attack of the kind in an earlier run. Measured on the first {MOST_ROWS:,} records.
+
+"""
+
+
+NEEDS = f"""\
+# Attacks that `attacks: all` needs
+
+<!-- Written by `python -m benchmarks.strongest --all`; do not edit. -->
+
+A cell is an attribute's share unknown, or its records not guessed closely, in one release. Releases are of {EACH:,} records of the tables
+of the gallery and of the page of the strongest attacks, in order and shuffled: one corner-wave copy, three independent Gaussian or Laplace
+copies from levels {", ".join(map(str, LEVELS))}, rotations, projections and masks, by all kinds of knowledge. Error bars are of paired
+t-tests over {GROUPS} groups of records, with 5 % false discoveries. *Lost*: cells whose least share rises without the attack and without
+slower ones that lose none. Attacks that lose none are not in `all`, but for `llse`, which closed forms refer to. Attacks on categories,
+and attacks that name records or find attributes of classes, are not compared.
 
 """
 
@@ -274,6 +322,133 @@ def smoothed_floor(rows: int = 5_000, seed: int = 40) -> tuple[float, dict[str, 
     }
 
 
+Cell = dict[str, Array]
+"""Share left in each group of records, shape (GROUPS,), by attack."""
+
+
+def every_table(folder: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the tables of `--all`, standardized; files shuffled, too."""
+    for name, frame in tables(folder):
+        for order, rows in ("", frame), (", shuffled", frame.sample(frac=1.0, random_state=1)):
+            yield name + order, (rows - frame.mean()).head(EACH) / frame.std(ddof=0)
+    for name, options in GALLERY.items():
+        rows = {} if name == "iris" else {"rows": EACH}
+        data = {"source": name, "standardize": True, **rows, **options}
+        parts = {"data": data, "schemes": ["rotation"], "attacks": ["known-io-rotation"]}
+        knowledge = {"schema": 1, "knowledge": [{"known-records": 1}]}
+        table, _ = table_of(checked_scenario({**parts, **knowledge}, {}, None))
+        yield name, pd.DataFrame(table.values, columns=list(table.attributes))
+
+
+def releases(name: str, frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Any, Any]]:
+    """Yield schemes, coalitions and knowledge of `--all`."""
+    first, *rest = map(str, frame.columns)
+    knows: list[Any] = [{"estimated": {"rows": rows}} for rows in KNOWN[1:]]
+    knows.append({"known-attributes": [first]})
+    knows += [{"known-records": count} for count in KNOWN]
+    knows += [{"known-sample": 400}, {"unmatched-records": 300}]
+    for level in LEVELS:
+        for scheme, held in ("corner-wave", [1]), ("independent", "all"), ("laplace", "all"):
+            some = {"scheme": scheme, "levels": [level * k for k in (1, 2, 3)]}
+            yield some, held, "perfect"
+            if "shuffled" not in name and level == LEVELS[1] and scheme == "independent":
+                for each in [*knows, {"model": {"target": first, "predictors": rest, "depth": 3}}]:
+                    yield some, held, each
+    if "shuffled" not in name:
+        yield from ((some, "all", each) for some in TURNED for each in knows[3:])
+        yield from ((some, "all", each) for some in MASKS for each in ("perfect", *knows[3:5]))
+
+
+def figures(X: Array, found: Array) -> Iterator[Array]:
+    """Yield shares unknown and not close, each attribute's of shape (GROUPS,)."""
+    whole = len(X) - len(X) % GROUPS
+    errors = np.abs(found - X)[:whole].reshape(-1, GROUPS, X.shape[1])
+    low, middle, high = np.quantile(X, (0.25, 0.5, 0.75), axis=0)
+    typical = np.median(np.abs(X - middle), axis=0)
+    squared = (errors**2).mean(axis=0) / X.var(axis=0)
+    median = (np.median(errors, axis=0) / np.where(typical > 0.0, typical, np.nan)) ** 2
+    smaller = median.mean(axis=0) < squared.mean(axis=0)
+    yield from np.minimum(np.where(smaller, median, squared), 1.0).T
+    near = CLOSE * (high - low)
+    yield from 1.0 - np.where(near > 0.0, errors <= near, 0.0).mean(axis=0).T
+
+
+def every_cell(folder: Path | None) -> Iterator[Cell]:
+    """Yield the figures of every attack that applies, cell by cell."""
+    names = registry.names("attack")
+    fits = [name for name in names if registry.get("attack", name).attack_kind not in OTHER_FIGURES]
+    for name, frame in every_table(folder):
+        seen: dict[str, Any] = {}
+        for scheme, held, knowledge in releases(name, frame):
+            if str(scheme) not in seen:
+                seen[str(scheme)] = auditor.perturb(frame, **scheme, seed=SEEDS[0])
+            cells: list[Cell] = [{} for _ in range(2 * frame.shape[1])]
+            for attack in fits:
+                with contained():
+                    one = auditor.attack(attack, seen[str(scheme)], frame, held, knowledge, seed=1)
+                    found = figures(frame.to_numpy(), np.asarray(one.values))
+                    for cell, shares in zip(cells, found, strict=True):
+                        cell[attack] = shares
+            yield from cells
+        print(name, file=sys.stderr, flush=True)
+
+
+def strongest_of(cell: Cell, some: set[str]) -> tuple[str, Array]:
+    """Return the attack that leaves least, and its shares; 1 if there is none."""
+    shares = [(float(cell[name].mean()), name) for name in sorted(some & cell.keys())]
+    name = min(shares, default=(1.0, ""))[1]
+    return name, cell.get(name, np.ones(GROUPS))
+
+
+def rises(cells: list[Cell], names: set[str], rest: set[str]) -> int:
+    """Return the cells whose least share rises without other attacks than ``rest``.
+
+    By paired t-tests over groups, with a false discovery rate of 5 %.
+    """
+    found = [np.zeros(GROUPS)]
+    for cell in cells:
+        (best, least), (other, left) = (strongest_of(cell, some) for some in (names, rest))
+        if best != other and left.mean() > least.mean():
+            found.append(left - least)
+    rise = np.array(found)
+    error = rise.std(axis=1, ddof=1) / np.sqrt(GROUPS)
+    p = np.sort(stats.t.sf(rise.mean(axis=1) / (error + 1e-12), GROUPS - 1))[:-1]
+    sure = p <= 0.025 * np.arange(1, len(p) + 1) / max(1, len(p))
+    return int(sure.nonzero()[0].max(initial=-1)) + 1
+
+
+def needed(cells: list[Cell]) -> dict[str, tuple[int, int, int, int]]:
+    """Return cells with an attack, where it is strongest, and by more than the error bar.
+
+    Also where the least share rises without it and slower attacks that are left out. Those stay out
+    whose absence raises none.
+    """
+    names = {name for cell in cells for name in cell}
+    first = Counter(strongest_of(cell, names)[0] for cell in cells)
+
+    def speed(name: str) -> tuple[bool, float, str]:
+        attack = registry.get("attack", name)
+        return attack.best_linear, -attack.cost.row, name
+
+    rest, found = set(names), dict[str, tuple[int, int, int, int]]()
+    for name in sorted(names, key=speed):
+        lost = rises(cells, names, rest - {name})
+        rest -= set() if lost else {name}
+        seen = sum(name in cell for cell in cells)
+        found[name] = seen, first[name], rises(cells, names, names - {name}), lost
+    return dict(sorted(found.items()))
+
+
+def needs(folder: Path | None) -> str:
+    """Return the page of `--all`."""
+    rows = [
+        f"| {name} | {seen:,} | {first:,} | {surely:,} | {lost:,} |"
+        for name, (seen, first, surely, lost) in needed(list(every_cell(folder))).items()
+    ]
+    head = "| attack | cells | strongest | by more than the error bar | lost without it |"
+    return "\n".join([NEEDS, head, "| --- | --: | --: | --: | --: |", *rows, ""])
+
+
 def page(lines: dict[str, Any], before: dict[str, Any]) -> str:
     """Return the page of all tables."""
     text = [
@@ -327,8 +502,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     for option in ("--save", "--before", "--write", "--package-files"):
         parser.add_argument(option, type=Path)
+    parser.add_argument("--all", action="store_true")
     asked = parser.parse_args()
     registry.discover(*registry.AUDITING)
+    if asked.all:
+        (asked.write or Path("/dev/stdout")).write_text(needs(asked.package_files), "utf-8")
+        return
     lines: dict[str, Any] = {"tables": {}, "floor": smoothed_floor()}
     for name, frame in tables(asked.package_files):
         shape = f"{len(frame):,} × {frame.shape[1]}"

@@ -529,7 +529,7 @@ def untried_text(kinds: Iterable[str], more: Names) -> str:
     left = f"Every kind of attack was tried; {attacks} {apply}"
     if which:
         left = f"Not tried: {which}" + f"; nor {attacks} of kinds that were" * bool(more)
-    return f"{left}. `attacks: all` tries every attack that applies."
+    return f"{left}. `attacks: all` tries all that can be strongest."
 
 
 def limited_text(attacks: Sequence[str | Options]) -> str:

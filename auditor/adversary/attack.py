@@ -205,6 +205,8 @@ class Attack(Plugin):
     """Whether it is the best linear attack under a known law."""
     wins: ClassVar[str] = ""
     """Conditions of success and failure, for `auditor show`."""
+    in_all: ClassVar[bool] = True
+    """Whether `attacks: all` tries it; False if another attack is as strong wherever it applies."""
 
     def cost_under(self, distribution: str | None) -> Cost:
         """Cost under a noise distribution; None if unknown."""

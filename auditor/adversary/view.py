@@ -236,7 +236,7 @@ class View(Informed):
     shown
         Returns the shown columns of every copy.
     starts
-        Fits by name, for redraws.
+        Fits by name, for redraws; ``release`` holds fits for noisier coalitions, which follow.
     """
 
     attributes: tuple[str, ...]

@@ -41,7 +41,8 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
         cls = registry.get(kind, name)
         aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
         attack_kind = (cls.attack_kind,) if kind == "attack" else ()
-        lines.append((name, registry.package(cls), *attack_kind, cls.summary() + aliases))
+        apart = "" if getattr(cls, "in_all", True) else " (not in `all`)"
+        lines.append((name, registry.package(cls), *attack_kind, cls.summary() + aliases + apart))
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
         own = registry.package(registry.get("expectation", "metric"))
@@ -113,6 +114,7 @@ def _plugin_page(cls: type[registry.Plugin]) -> str:
         ("Applies to", ", ".join(sorted(getattr(cls, "families", ())))),
         ("Needs to know", _knowledge(cls)),
         ("When it wins", getattr(cls, "wins", "")),
+        ("In `all`", "" if getattr(cls, "in_all", True) else "no, others are as strong"),
         ("Data", getattr(cls, "description", "")),
         ("Licence", getattr(cls, "licence", "")),
         ("Package", registry.package(cls)),

@@ -30,7 +30,7 @@ def scenario_schema() -> JSON:
     several = {"$ref": "#/$defs/coalition"}
     schemes = _plugins("scheme", SchemeForm, {"levels": _levels(definitions)}, definitions)
     attacks = _plugins("attack", AttackForm, {"coalitions": _list(several)}, definitions)
-    every = "every attack that can use some of the knowledge against some of the schemes"
+    every = "the attacks that can be the strongest, with some of the knowledge against some scheme"
     attacks["anyOf"].append({"const": EVERY, "description": every})
     measures = _entries("measure", MEASURES, definitions)
     measures["anyOf"].append({"enum": list(metrics.ALWAYS)})

@@ -145,7 +145,7 @@ def _adds_noise(law: Any) -> bool:
 def every_attack(
     schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool
 ) -> list[dict[str, Any]]:
-    """Entry of ``attacks`` for every applicable attack.
+    """Entry of ``attacks`` for every applicable attack that is ``in_all``.
 
     It can use some knowledge against some scheme. Row attacks get only the deciding coalitions.
     With
@@ -155,7 +155,8 @@ def every_attack(
     for name in registry.names("attack"):
         with contained():
             cls: type[Attack] = registry.get("attack", name)
-            if not (categories or cls.families & families or cls.form is not Attack.form):
+            applying = categories or cls.families & families or cls.form is not Attack.form
+            if not (cls.in_all and applying):
                 continue  # saves slow construction
             attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
@@ -184,7 +185,7 @@ def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -
 
 
 def untried(scenario: Scenario) -> list[str]:
-    """Applicable attacks outside a scenario that has attacks."""
+    """Attacks of `all` outside a scenario that has attacks."""
     every = every_attack(
         scenario.schemes,
         scenario.knowledge,

@@ -9,6 +9,7 @@ import pytest
 import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
+from auditor_attacks import neighbour_mixture
 from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
 from auditor_attacks._spectra import FOLDS, group_rows
 from auditor_attacks.neighbour_mixture import (
@@ -45,6 +46,12 @@ def test_on_unordered_rows_it_is_the_mixture_estimate():
         release = auditor.perturb(series(800, 0.0, seed), "independent", [0.3], seed=seed)
         one, other = (auditor.attack(name, release).values for name in ("neighbour-mixture", "mixture-estimate"))  # fmt: skip
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_saved_share_of_one_attribute_s_error_is_the_hand_value():
+    g, v = 0.3, 0.5  # share known from other rows, noise over data
+    found = neighbour_mixture.saved(np.array([g]), np.array([v / (1 + v)]), np.ones((1, 1)))
+    assert found == pytest.approx(g * v / (1 - g + v))
 
 
 def test_noise_that_depends_along_the_rows_is_not_applicable():

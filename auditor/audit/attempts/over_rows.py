@@ -37,6 +37,7 @@ from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
+from auditor.schemes.base.noise_law import KroneckerNoise
 
 Starts = dict[Coalition, dict[str, Any]]
 """Fits to a coalition's copies, from which fits to redraws start."""
@@ -188,11 +189,16 @@ def fitted_to_rows(
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge, coalitions)
 
-    def fit(copies: Coalition) -> Reconstruction:
-        one = replace(view.coalition(copies), starts=starts.setdefault(copies, {}))
-        return attack.fit(one, CopyBlocks(seen, copies))
+    alike = isinstance(view.law, KroneckerNoise)
 
-    once = {copies: fit(copies) for copies in dict.fromkeys(held)}
+    def clarity(copies: Coalition) -> tuple[int, list[float]]:
+        return -len(copies), sorted(view.coalition(copies).levels)
+
+    def fit(copies: Coalition) -> Reconstruction:
+        own = starts.setdefault(copies, {"release": starts.setdefault((), {})} if alike else {})
+        return attack.fit(replace(view.coalition(copies), starts=own), CopyBlocks(seen, copies))
+
+    once = {copies: fit(copies) for copies in sorted(dict.fromkeys(held), key=clarity)}
     return [once[copies] for copies in held], held
 
 
