@@ -246,6 +246,8 @@ class Feature(Plugin):
     learns: ClassVar[bool] = False
     """Whether columns depend on originals, so that they are learnt and tested on different records.
     """
+    divides: ClassVar[bool] = False
+    """Whether columns may divide the rows into parts in which other columns help."""
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.

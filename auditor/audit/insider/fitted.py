@@ -141,22 +141,40 @@ def predictions(
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
-        found = []
-        for model, taught in zip(models, parts, strict=True):
-            mean = np.full(len(X), X[taught, j].mean())
-            means = np.column_stack([known, shown.group_means(j)])
-            each = [mean, *(least_squares(v, X[:, j], taught) for v in (known, means))]
-            each += model.steps(shown)
-            found.append([*[*each, each[-1]][:6], on_lattice(each[-1], X[:, j], known, taught)])
-        tried = np.array(found)
-        of_half = np.zeros(len(X), dtype=np.intp)
-        of_half[parts[0]] = 1
-        chosen = np.take_along_axis(tried, of_half[None, None], axis=0)[0][:, rows]
+        means = np.column_stack([known, shown.group_means(j)])
+        halves = [
+            candidates(model, shown, X[:, j], (known, means), taught)
+            for model, taught in zip(models, parts, strict=True)
+        ]
+        most = max(len(tried) for tried, _ in halves)
+        tried = [np.resize(tried, (most, len(X))) for tried, _ in halves]
+        first = np.isin(rows, parts[0])
+        chosen = np.where(first, tried[1][:, rows], tried[0][:, rows])
+        part = np.where(first, halves[1][1][rows], halves[0][1][rows])
         left = np.abs(chosen - X[rows, j])
-        guess[:, j] = chosen[(left**2).mean(axis=1).argmin()]
         cut = np.minimum(left, least_median_error(X[rows, j]))
-        near[:, j] = chosen[cut.mean(axis=1).argmin()]
+        for place in np.unique(part):
+            here = part == place
+            guess[here, j] = chosen[(left[:, here] ** 2).mean(axis=1).argmin(), here]
+            near[here, j] = chosen[cut[:, here].mean(axis=1).argmin(), here]
     return guess, near
+
+
+def candidates(model, shown, x, known, taught):
+    """Predictions and part of every row, shapes (q, n) and (n,)."""
+    each = [np.full(len(x), x[taught].mean()), *(least_squares(v, x, taught) for v in known)]
+    each += model.steps(shown)
+    tried = np.array([*[*each, each[-1]][:6], on_lattice(each[-1], x, known[0], taught)])
+    if model.split is None:
+        return tried, np.zeros(len(x), dtype=np.intp)
+    inside = model.split(shown)
+    own = [
+        candidates(part, shown, x, known, taught[here[taught]])
+        for part, here in zip(model.parts, (inside, ~inside), strict=True)
+    ]
+    most = max(len(one) for one, _ in own)
+    a, b = (np.resize(one, (most, len(x))) for one, _ in own)
+    return np.vstack([tried, np.where(inside, a, b)]), 1 + np.where(inside, 3 * own[0][1], 3 * own[1][1] + 1)
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:

@@ -27,7 +27,8 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
-from auditor.base.types import Array, Indices
+from auditor.base import scipy
+from auditor.base.types import Array, Flags, Indices
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
@@ -44,6 +45,8 @@ FAR = 8.0
 """Mean sizes of a gain at which it is cut off, because of long tails."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Most chosen columns, in all and of one family."""
+MOST_DIVIDED, FEWEST_DIVIDED, SURELY, MOST_DEPTH = 5_000, 100, 5.0, 2
+"""Most and fewest rows for a division, its least deviate, and most divisions in turn."""
 MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
@@ -143,11 +146,13 @@ def families() -> list[Feature]:
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
-def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
+def helpful(
+    shown: Shown, tasks: Sequence[Task], columns: list[Small]
+) -> list[list[Chosen]]:
     """Columns that help each task, best first."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     for family in families():
-        for best, tried in zip(found, _tried(family, shown, tasks), strict=True):
+        for best, tried in zip(found, _tried(family, shown, tasks, columns), strict=True):
             best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
 
@@ -165,11 +170,13 @@ class Binned(NamedTuple):
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
-def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
+def _tried(family: Feature, shown: Shown, tasks: Sequence[Task], columns: list[Small]) -> list[list[Chosen]]:
     found: list[list[Chosen]] = [[] for _ in tasks]
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
             one = Binned.of(column(shown))
+            if one.bins.max() < 256:
+                columns.append(Small(column, one.edges, one.bins.astype(np.uint8), family.divides))
             for each, task in zip(found, tasks, strict=True):
                 each += _try(column, [one] * 3, task)
         return found
@@ -209,13 +216,103 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
         squares = max(squares, float(sums @ sums))
     if gains.mean() <= 0 or bounded.sum() <= HELPS * np.sqrt(squares):
         return []
+    return [_chosen(column, learnt, task, means, float(gains.mean()))]
+
+
+def part_means(v: Binned, task: Task) -> list[Array]:
+    size, r = int(v.bins.max()) + 1, task.known.left
+    return [bin_means(v.bins[part], r[part], size) for part in task.parts]
+
+
+def _chosen(
+    column: Column, learnt: Sequence[Binned], task: Task, means: Sequence[Array], saved: float = 0.0
+) -> Chosen:
+    values, bins, edges = zip(*learnt, strict=True)
+    size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     encoder = Encoder(
         edges[0], np.append(bin_means(bins[0][task.taught], r[task.taught], size), 0.0)
     )
     found = encoder(values[0])
     for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
         found[rows] = np.column_stack([v, mean[which]])[rows]
-    return [Chosen(column, encoder, float(gains.mean()), found)]
+    return Chosen(column, encoder, saved, found)
+
+
+class Split(NamedTuple):
+    """Part of the rows, by bins of a column, in which another column helps."""
+
+    gate: Column
+    edges: Array | None
+    inside: Flags
+    helps: Column
+
+    def __call__(self, shown: Shown) -> Flags:
+        """Rows in the part, shape (n,)."""
+        bins = binned(self.gate(shown), self.edges)
+        return self.inside[np.minimum(bins, len(self.inside) - 1)]
+
+
+class Small(NamedTuple):
+    """A column with its bins."""
+
+    column: Column
+    edges: Array | None
+    bins: Indices
+    divides: bool
+
+
+def divided(columns: Sequence[Small], task: Task, x: Array) -> Split | None:
+    """Part of the rows in which a column and x are most surely related otherwise than elsewhere.
+
+    The means of ``u s`` by bin of a gate, u and s scores of the column and of x less their means
+    by bin, are compared by the variance ratio, as a normal deviate (Wilson and Hilferty).
+    """
+    rows = task.taught[:: -(-len(task.taught) // MOST_DIVIDED)]
+    m, best = len(rows), (SURELY, None)
+    some = [one for one in columns if one.edges is not None]
+    if not some or m < FEWEST_DIVIDED:
+        return None
+    s = _scores(x[rows].argsort(kind="stable").argsort(kind="stable"))
+    U = np.column_stack([_scores(one.bins[rows]) for one in some])
+    products, second = U * s[:, None], (U * s[:, None]) ** 2
+    for gate in columns:
+        if not gate.divides:
+            continue
+        levels = gate.bins[rows]
+        counts = np.bincount(levels)
+        d = np.count_nonzero(counts) - 1
+        if not 0 < d < m // 4:
+            continue
+        member = scipy.sparse.csr_array(
+            (np.ones(m, dtype=np.float32), levels, np.arange(m + 1)), (m, len(counts))
+        ).T.tocsr()
+        n = np.maximum(counts, 1)[:, None]
+        sums = member @ products - (member @ s[:, None]) / n * (member @ U)
+        squares = (sums**2 / n).sum(axis=0)
+        between = squares - sums.sum(axis=0) ** 2 / m
+        within = np.maximum(second.sum(axis=0) - squares, 1e-9)
+        ratio = between / d / (within / (m - d - 1))
+        z = (np.cbrt(ratio) - (1 - 2 / (9 * d))) / np.sqrt(2 / (9 * d))
+        place = int(z.argmax())
+        if z[place] > best[0]:
+            best = z[place], (gate, some[place], sums[:, place], n[:, 0])
+    if best[1] is None:
+        return None
+    gate, helps, sums, n = best[1]
+    order = np.argsort(-sums / n, kind="stable")
+    size, total = n[order].cumsum()[:-1], sums[order].cumsum()
+    cut = int(((total[:-1] - size / m * total[-1]) ** 2 / size / (m - size).clip(1)).argmax()) + 1
+    first, rest = order[:cut], order[cut:]
+    apart = [abs(sums[one].sum() / n[one].sum()) for one in (first, rest)]
+    inside = np.zeros(len(n) + 1, dtype=bool)
+    inside[first if apart[0] >= apart[1] else rest] = True
+    return Split(gate.column, gate.edges, inside, helps.column)
+
+
+def _scores(bins: Indices) -> Array:
+    counts = np.bincount(bins)
+    u = scipy.special.ndtri((np.cumsum(counts) - counts / 2) / len(bins))[bins]
+    return np.asarray((u - u.mean()) / (u.std() or 1.0), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,6 +331,9 @@ class Model:
     high: float
     robust: Any = None
     """Trees of medians, which long tails do not move."""
+    split: Split | None = None
+    parts: tuple[Model, ...] = ()
+    """Models of the rows in and out of the split's part."""
 
     def predict(self, shown: Shown) -> Array:
         """Addition to the first prediction, shape (n,)."""
@@ -295,13 +395,40 @@ def fit(
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
     enough = min(map(len, folds)) >= FEWEST_ROWS
-    chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
+    columns = list[Small]()
+    chosen = helpful(shown, tasks, columns) if enough else [[] for _ in tasks]
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
+    depth = MOST_DEPTH if size is STRONG and enough else 0
     models = [
-        _model(shown, task, best, goal, size if enough else None)
+        _grown(shown, task, best, goal, size if enough else None, columns, depth)
         for task, best, goal in zip(tasks, chosen, goals, strict=True)
     ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
+
+
+def _grown(
+    shown: Shown,
+    task: Task,
+    chosen: list[Chosen],
+    goal: Array,
+    size: Trees | None,
+    columns: Sequence[Small],
+    depth: int,
+) -> Model:
+    model = _model(shown, task, chosen, goal, size)
+    split = divided(columns, task, goal) if depth else None
+    if split is None:
+        return model
+    inside, parts = split(shown), list[Model]()
+    for here in (inside, ~inside):
+        taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
+        part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
+        enough = len(taught) >= FEWEST_ROWS
+        best = helpful(shown, [part], [])[0] if enough else []
+        v = Binned.of(split.helps(shown))
+        best = [_chosen(split.helps, [v] * 3, part, part_means(v, part)), *best]
+        parts.append(_grown(shown, part, best, goal, size if enough else None, columns, depth - 1))
+    return replace(model, split=split, parts=tuple(parts))
 
 
 def _model(

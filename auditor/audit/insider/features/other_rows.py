@@ -120,19 +120,20 @@ def group_mean(c: int, other: int, shown: Shown) -> Array:
     return mean_of_others(code(c, shown), shown.flat[:, other])
 
 
-SHORT = 128
-"""Rows of short stretches, for noise of changing frequency."""
+PERIODS, SHORT = 33, 128
+"""Least row number without a remainder of its own, and rows of short stretches, for noise of changing frequency."""
 
 
 @register
 class Place(Feature):
     """Normal scores of place and key, and periodic parts of cells."""
 
-    name = "place"
+    name, divides = "place", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         yield "place", lambda s: scores(np.arange(len(s.cells)))
+        yield from each("remainder", lambda k, s: np.arange(len(s.cells)) % k, range(2, PERIODS))
         if shown.keys is not None:
             yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
         few = range(min(shown.series.shape[1], MOST_PAIRED))
@@ -181,7 +182,7 @@ MOST_MEANS = 128
 class ShownColumns(Feature):
     """Unaudited columns, rows in their order, products, ratios, and means by value."""
 
-    name = "shown-columns"
+    name, divides = "shown-columns", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
@@ -190,6 +191,7 @@ class ShownColumns(Feature):
         codes = [k for k, kind in enumerate(kinds) if kind in "iu"]
         codes = [k for k in codes if many_alike(shown.beside[k][1])]
         yield from each("column", lambda k, s: s.beside[k][1], [*numbers, *codes])
+        yield from each("code nearby", lambda k, r, s: np.roll(s.beside[k][1], r), codes, (-1, 1))
         most = max(1, MOST_MEANS // max(1, len(shown.groups)))
         groups, few = [group for _, group in shown.groups], range(shown.flat.shape[1])
         yield from each("mean", lambda g, c, s: mean(g, s.flat[:, c]), groups, few[:most])
