@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
-from auditor.audit.insider.learner import MOST_ROWS, STRONG, dealt, fit, least_squares
+from auditor.audit.insider.learner import MOST_ROWS, STRONG, Model, dealt, fit, least_squares
 from auditor.audit.measures.closeness import (
     Tolerances,
     closeness_records,
@@ -160,11 +160,15 @@ def predictions(
     return guess, near
 
 
-def candidates(model, shown, x, known, taught):
+def candidates(
+    model: Model, shown: Shown, x: Array, known: tuple[Array, Array], taught: Indices
+) -> tuple[Array, Indices]:
     """Predictions and part of every row, shapes (q, n) and (n,)."""
     each = [np.full(len(x), x[taught].mean()), *(least_squares(v, x, taught) for v in known)]
     each += model.steps(shown)
-    tried = np.array([*[*each, each[-1]][:6], on_lattice(each[-1], x, known[0], taught)])
+    columns = np.column_stack([known[0], *(one.values[:, 0] for one in model.chosen[:MOST_LINES])])
+    line, curve = on_line(x, columns, taught), along_best(x, columns, taught)
+    tried = np.array([*[*each, each[-1]][:6], on_lattice(each[-1], x, known[0], taught), line, curve])
     if model.split is None:
         return tried, np.zeros(len(x), dtype=np.intp)
     inside = model.split(shown)
@@ -174,7 +178,58 @@ def candidates(model, shown, x, known, taught):
     ]
     most = max(len(one) for one, _ in own)
     a, b = (np.resize(one, (most, len(x))) for one, _ in own)
-    return np.vstack([tried, np.where(inside, a, b)]), 1 + np.where(inside, 3 * own[0][1], 3 * own[1][1] + 1)
+    return np.vstack([tried, np.where(inside, a, b)]), 1 + np.where(
+        inside, 3 * own[0][1], 3 * own[1][1] + 1
+    )
+
+
+MOST_LINES = 4
+
+
+def on_line(x: Array, columns: Array, taught: Indices) -> Array:
+    """Values on the commonest line of the column that shows most values exactly."""
+    most, found = 0, np.full(len(x), x[taught].mean())
+    values, first = np.unique(x[taught], return_index=True)
+    for v in columns.T if len(values) > 1 else ():
+        y = v[taught]
+        if slope := mode(np.round(np.diff(y[first]) / np.diff(values), 6).tolist()):
+            start = mode(np.round(slope * x[taught] - y, 6).tolist())
+            hits = int((np.abs(slope * x[taught] - y - start) <= 1e-6 + 1e-9*np.abs(y)).sum())
+            if hits > most:
+                most, found = hits, (v + start) / slope
+    return found
+
+
+WINDOWS = (5, 3), (24, 6)
+
+
+def along_best(x: Array, columns: Array, taught: Indices) -> Array:
+    some = taught[:: -(-len(taught) // 5_000)]
+    one, other = some[::2], some[1::2]
+    reach = least_median_error(x[taught])
+    best = np.inf, columns[:, 0], WINDOWS[0]
+    for v in columns.T:
+        for window in WINDOWS:
+            left = np.abs(along(v, x, one, *window)[other] - x[other])
+            error = float(np.minimum(left, reach).mean())
+            if error < best[0]:
+                best = error, v, window
+    return along(best[1], x, taught, *best[2])
+
+
+def along(v: Array, x: Array, taught: Indices, window: int, few: int) -> Array:
+    """Curve through the densest ``few`` values of ``window`` neighbours in the order of v."""
+    order = taught[np.argsort(v[taught], kind="stable")]
+    if len(order) < window:
+        return np.full(len(x), np.median(x[taught]))
+    X, V = (np.lib.stride_tricks.sliding_window_view(each[order], window) for each in (x, v))
+    place = np.argsort(X, axis=1, kind="stable")
+    X, V = np.take_along_axis(X, place, axis=1), np.take_along_axis(V, place, axis=1)
+    first = (X[:, few - 1 :] - X[:, : window - few + 1]).argmin(axis=1)
+    near = first[:, None] + np.arange(few)
+    at, to = (np.take_along_axis(each, near, axis=1).mean(axis=1) for each in (V, X))
+    order = np.argsort(at, kind="stable")
+    return np.interp(v, at[order], to[order])
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:

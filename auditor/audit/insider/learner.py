@@ -261,7 +261,7 @@ class Small(NamedTuple):
     divides: bool
 
 
-def divided(columns: Sequence[Small], task: Task, x: Array) -> Split | None:
+def divided(shown: Shown, columns: Sequence[Small], task: Task, x: Array) -> Split | None:
     """Part of the rows in which a column and x are most surely related otherwise than elsewhere.
 
     The means of ``u s`` by bin of a gate, u and s scores of the column and of x less their means
@@ -303,10 +303,25 @@ def divided(columns: Sequence[Small], task: Task, x: Array) -> Split | None:
     size, total = n[order].cumsum()[:-1], sums[order].cumsum()
     cut = int(((total[:-1] - size / m * total[-1]) ** 2 / size / (m - size).clip(1)).argmax()) + 1
     first, rest = order[:cut], order[cut:]
-    apart = [abs(sums[one].sum() / n[one].sum()) for one in (first, rest)]
+    apart = [sums[one].sum() / n[one].sum() for one in (first, rest)]
+    sign = 1 if abs(apart[0]) >= abs(apart[1]) else -1
     inside = np.zeros(len(n) + 1, dtype=bool)
-    inside[first if apart[0] >= apart[1] else rest] = True
-    return Split(gate.column, gate.edges, inside, helps.column)
+    inside[first if sign > 0 else rest] = True
+    edges = gate.edges
+    if edges is not None:
+        v = gate.column(shown)[rows]
+        order = np.argsort(v, kind="stable")
+        e = _scores(helps.bins[rows]) * s
+        C = np.append(0.0, (sign * (e[order] - np.mean(apart))).cumsum())
+        lows = np.minimum.accumulate(C)
+        b = int((C - lows).argmax())
+        a = int(C[: b + 1].argmin())
+        v = v[order]
+        found = a, b, (C[b] - C[a])
+        if found[2] > (sign * (e - np.mean(apart)))[inside[gate.bins[rows]]].sum():
+            ends = [-np.inf if a == 0 else (v[a - 1] + v[a]) / 2, np.inf if b == m else (v[b - 1] + v[b]) / 2]
+            edges, inside = np.array(ends), np.array([False, True, False])
+    return Split(gate.column, edges, inside, helps.column)
 
 
 def _scores(bins: Indices) -> Array:
@@ -416,7 +431,7 @@ def _grown(
     depth: int,
 ) -> Model:
     model = _model(shown, task, chosen, goal, size)
-    split = divided(columns, task, goal) if depth else None
+    split = divided(shown, columns, task, goal) if depth else None
     if split is None:
         return model
     inside, parts = split(shown), list[Model]()
