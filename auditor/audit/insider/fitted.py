@@ -136,8 +136,7 @@ def predictions(
     With least mean square error, and least mean error cut off at a constant's.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
-    numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
-    known = np.column_stack([shown.flat, *numbers])  # the value may be a sum of two columns
+    known = shown.numbers  # the value may be a sum of two columns
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
@@ -169,9 +168,9 @@ def candidates(
     columns = np.column_stack([known[0], *(one.values[:, 0] for one in model.chosen[:MOST_LINES])])
     line, curve = on_line(x, columns, taught), along_best(x, columns, taught)
     tried = np.array([*[*each, each[-1]][:6], on_lattice(each[-1], x, known[0], taught), line, curve])
-    if model.split is None:
+    if model.division is None:
         return tried, np.zeros(len(x), dtype=np.intp)
-    inside = model.split(shown)
+    inside = model.division(shown)
     own = [
         candidates(part, shown, x, known, taught[here[taught]])
         for part, here in zip(model.parts, (inside, ~inside), strict=True)

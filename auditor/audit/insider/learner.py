@@ -14,7 +14,10 @@ most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with b
 other half, the best of each family first. Least squares on cells, differences and chosen columns
 predict again. Gradient boosting (scikit-learn) predicts the residual.
 
-Assumed, *not checked*: records are perturbed alike, except for what a column shows.
+If a column is related to x otherwise in some rows (``divided``), a model is also fitted to these
+rows, and another to the rest.
+
+Assumed, *not checked*: records are perturbed alike, except for what a column or the place shows.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
-from auditor.numerics.statistics import column_ranks
+from auditor.numerics.statistics import column_ranks, standard_ranks, standardised
 
 MOST_ROWS = 20_000
 """Most rows that the learner is fitted to and judged on."""
@@ -45,12 +48,14 @@ FAR = 8.0
 """Mean sizes of a gain at which it is cut off, because of long tails."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Most chosen columns, in all and of one family."""
-MOST_DIVIDED, FEWEST_DIVIDED, SURELY, MOST_DEPTH = 5_000, 100, 5.0, 2
-"""Most and fewest rows for a division, its least deviate, and most divisions in turn."""
 MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
+MOST_LEVELS, SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 256, 5.0, 16, 2
+"""Bounds of a division of the rows: bins of a column, normal deviate (chance 3e-7), rows of a half
+in either part, and divisions in turn.
+"""
 
 
 class Trees(NamedTuple):
@@ -115,6 +120,29 @@ class Task:
     run: int
 
 
+class Level(NamedTuple):
+    """A column with its bins, shape (n,), and whether these may divide the rows."""
+
+    column: Column
+    edges: Array | None
+    bins: Indices
+    divides: bool
+
+
+class Division(NamedTuple):
+    """Rows in some bins of a column, and another column that helps in these rows."""
+
+    gate: Column
+    edges: Array | None
+    inside: Flags
+    helps: Column | None
+
+    def __call__(self, shown: Shown) -> Flags:
+        """Whether each record is in the part, shape (n,)."""
+        bins = binned(self.gate(shown), self.edges)
+        return self.inside[np.minimum(bins, len(self.inside) - 1)]
+
+
 def edges_of(v: Array | Indices) -> Array | None:
     """Edges of about ``BINS`` bins with equal counts; None for codes."""
     if v.dtype.kind in "iu":
@@ -147,14 +175,15 @@ def families() -> list[Feature]:
 
 
 def helpful(
-    shown: Shown, tasks: Sequence[Task], columns: list[Small]
-) -> list[list[Chosen]]:
-    """Columns that help each task, best first."""
+    shown: Shown, tasks: Sequence[Task]
+) -> tuple[list[list[Chosen]], list[list[Level]]]:
+    """Columns that help each task, best first, and all columns."""
     found: list[list[Chosen]] = [[] for _ in tasks]
+    levels: list[list[Level]] = [[] for _ in tasks]
     for family in families():
-        for best, tried in zip(found, _tried(family, shown, tasks, columns), strict=True):
+        for best, tried in zip(found, _tried(family, shown, tasks, levels), strict=True):
             best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
-    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
+    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found], levels
 
 
 class Binned(NamedTuple):
@@ -170,29 +199,40 @@ class Binned(NamedTuple):
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
-def _tried(family: Feature, shown: Shown, tasks: Sequence[Task], columns: list[Small]) -> list[list[Chosen]]:
+def _tried(
+    family: Feature, shown: Shown, tasks: Sequence[Task], levels: list[list[Level]]
+) -> list[list[Chosen]]:
     found: list[list[Chosen]] = [[] for _ in tasks]
+
+    def kept(column: Column, one: Binned, *lists: list[Level]) -> None:
+        if one.bins.max() < MOST_LEVELS:
+            level = Level(column, one.edges, one.bins.astype(np.uint8), family.divides)
+            for each in lists:
+                each.append(level)
+
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
             one = Binned.of(column(shown))
-            if one.bins.max() < 256:
-                columns.append(Small(column, one.edges, one.bins.astype(np.uint8), family.divides))
+            kept(column, one, *levels)
             for each, task in zip(found, tasks, strict=True):
                 each += _try(column, [one] * 3, task)
         return found
-    for each, task in zip(found, tasks, strict=True):
+    for each, own, task in zip(found, levels, tasks, strict=True):
         learnt = [
             dict(family.columns(shown, known))
             for known in (task.known, *map(task.known.only, task.parts))
         ]
         for name, column in learnt[0].items():
+            one = Binned.of(column(shown))
+            kept(column, one, own)
             if all(name in columns for columns in learnt):
-                each += _try(column, [Binned.of(columns[name](shown)) for columns in learnt], task)
+                rest = [Binned.of(columns[name](shown)) for columns in learnt[1:]]
+                each += _try(column, [one, *rest], task)
     return found
 
 
 def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
-    values, bins, edges = zip(*learnt, strict=True)
+    bins = [one.bins for one in learnt]
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
         return []
@@ -216,118 +256,84 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
         squares = max(squares, float(sums @ sums))
     if gains.mean() <= 0 or bounded.sum() <= HELPS * np.sqrt(squares):
         return []
-    return [_chosen(column, learnt, task, means, float(gains.mean()))]
+    return [chosen(column, learnt, means, task, float(gains.mean()))]
 
 
-def part_means(v: Binned, task: Task) -> list[Array]:
-    size, r = int(v.bins.max()) + 1, task.known.left
-    return [bin_means(v.bins[part], r[part], size) for part in task.parts]
-
-
-def _chosen(
-    column: Column, learnt: Sequence[Binned], task: Task, means: Sequence[Array], saved: float = 0.0
+def chosen(
+    column: Column, learnt: Sequence[Binned], means: Sequence[Array], task: Task, saved: float
 ) -> Chosen:
-    values, bins, edges = zip(*learnt, strict=True)
-    size, r = max(int(each.max()) + 1 for each in bins), task.known.left
-    encoder = Encoder(
-        edges[0], np.append(bin_means(bins[0][task.taught], r[task.taught], size), 0.0)
-    )
-    found = encoder(values[0])
-    for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
-        found[rows] = np.column_stack([v, mean[which]])[rows]
+    """A column with bin means; ``learnt`` on all training rows and on both parts."""
+    first, r = learnt[0], task.known.left[task.taught]
+    own = bin_means(first.bins[task.taught], r, int(first.bins.max()) + 1)
+    encoder = Encoder(first.edges, np.append(own, 0.0))
+    found = encoder(first.values)
+    for one, mean, rows in zip(learnt[1:], means, task.parts[::-1], strict=True):
+        found[rows] = np.column_stack([one.values, mean[one.bins]])[rows]
     return Chosen(column, encoder, saved, found)
 
 
-class Split(NamedTuple):
-    """Part of the rows, by bins of a column, in which another column helps."""
+def divided(shown: Shown, levels: Sequence[Level], task: Task, x: Array) -> Division | None:
+    """Surest division of the training rows by the bins of a column, the gate.
 
-    gate: Column
-    edges: Array | None
-    inside: Flags
-    helps: Column
+    | symbol | meaning |
+    | --- | --- |
+    | ``u, s`` | standardised ranks of a column, and of x less their mean by bin |
+    | ``a, b`` | residuals of x by least squares on all numbers, in all rows and by bin |
+    | ``e`` | ``u s`` for each column, and ``|a| − |b|`` |
 
-    def __call__(self, shown: Shown) -> Flags:
-        """Rows in the part, shape (n,)."""
-        bins = binned(self.gate(shown), self.edges)
-        return self.inside[np.minimum(bins, len(self.inside) - 1)]
-
-
-class Small(NamedTuple):
-    """A column with its bins."""
-
-    column: Column
-    edges: Array | None
-    bins: Indices
-    divides: bool
-
-
-def divided(shown: Shown, columns: Sequence[Small], task: Task, x: Array) -> Split | None:
-    """Part of the rows in which a column and x are most surely related otherwise than elsewhere.
-
-    The means of ``u s`` by bin of a gate, u and s scores of the column and of x less their means
-    by bin, are compared by the variance ratio, as a normal deviate (Wilson and Hilferty).
+    The variance ratio of the means of e by bin is made a normal deviate (Wilson and Hilferty). The
+    part has the bins with the largest means, or one stretch of the gate.
     """
-    rows = task.taught[:: -(-len(task.taught) // MOST_DIVIDED)]
-    m, best = len(rows), (SURELY, None)
-    some = [one for one in columns if one.edges is not None]
-    if not some or m < FEWEST_DIVIDED:
-        return None
-    s = _scores(x[rows].argsort(kind="stable").argsort(kind="stable"))
-    U = np.column_stack([_scores(one.bins[rows]) for one in some])
-    products, second = U * s[:, None], (U * s[:, None]) ** 2
-    for gate in columns:
-        if not gate.divides:
-            continue
-        levels = gate.bins[rows]
-        counts = np.bincount(levels)
-        d = np.count_nonzero(counts) - 1
+    rows = task.taught[:: max(1, len(task.taught) // (2 * SCORED_ROWS))]
+    m, sure, best = len(rows), SURELY, None
+    some = [one for one in levels if one.edges is not None]
+    y, ones = x[rows, None], np.ones(m)
+    D = np.column_stack([ones, standardised(shown.numbers[rows, :MOST_BESIDE], 1e-300)])
+    ranks = standard_ranks(np.column_stack([y, *(one.bins[rows] for one in some)]))
+    a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
+    squares = (D[:, :, None] * D[:, None, :]).reshape(m, -1)
+    for gate in (one for one in levels if one.divides):
+        bins, width = gate.bins[rows], D.shape[1]
+        counts = np.bincount(bins)
+        n, d = np.maximum(counts, 1)[:, None], np.count_nonzero(counts) - 1
         if not 0 < d < m // 4:
             continue
-        member = scipy.sparse.csr_array(
-            (np.ones(m, dtype=np.float32), levels, np.arange(m + 1)), (m, len(counts))
-        ).T.tocsr()
-        n = np.maximum(counts, 1)[:, None]
-        sums = member @ products - (member @ s[:, None]) / n * (member @ U)
-        squares = (sums**2 / n).sum(axis=0)
-        between = squares - sums.sum(axis=0) ** 2 / m
-        within = np.maximum(second.sum(axis=0) - squares, 1e-9)
-        ratio = between / d / (within / (m - d - 1))
-        z = (np.cbrt(ratio) - (1 - 2 / (9 * d))) / np.sqrt(2 / (9 * d))
-        place = int(z.argmax())
-        if z[place] > best[0]:
-            best = z[place], (gate, some[place], sums[:, place], n[:, 0])
-    if best[1] is None:
+        of = scipy.sparse.csr_array((ones, bins, np.arange(m + 1)), (m, len(n))).T.tocsr()
+        gram = (of @ squares).reshape(len(n), width, width) + 1e-9 * np.eye(width)
+        fits = np.linalg.solve(gram, (of @ (D * y))[:, :, None])[bins, :, 0]
+        s = ranks[:, :1] - (of @ ranks[:, :1] / n)[bins]
+        e = np.hstack([ranks[:, 1:] * s, a - np.abs(y - (D * fits).sum(axis=1, keepdims=True))])
+        means, centre = of @ e / n, e.mean(axis=0)
+        between = (n * means**2).sum(axis=0) - m * centre**2
+        within = (e**2).sum(axis=0) - (n * means**2).sum(axis=0)
+        ratio = between / d / np.maximum(within / (m - d - 1), 1e-9 * (e**2).mean(axis=0) + 1e-300)
+        z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
+        k = int(z.argmax())
+        if __import__('os').environ.get('LEAKDBG')=='2': print('    ',gate.column, d, z[k].round(2), k, z[-1].round(2))
+        if z[k] > sure:
+            helps = some[k].column if k < len(some) else None
+            sure, best = z[k], (gate, helps, e[:, k] - centre[k], means[:, k] - centre[k], n[:, 0])
+    if __import__('os').environ.get('LEAKDBG'): print('  div', m, round(float(sure),2), best and (best[0].column, best[1]), sum(l.divides for l in levels), len(some))
+    if best is None:
         return None
-    gate, helps, sums, n = best[1]
-    order = np.argsort(-sums / n, kind="stable")
-    size, total = n[order].cumsum()[:-1], sums[order].cumsum()
-    cut = int(((total[:-1] - size / m * total[-1]) ** 2 / size / (m - size).clip(1)).argmax()) + 1
-    first, rest = order[:cut], order[cut:]
-    apart = [sums[one].sum() / n[one].sum() for one in (first, rest)]
-    sign = 1 if abs(apart[0]) >= abs(apart[1]) else -1
+    gate, helps, apart, by_bin, n = best
+    order = np.argsort(-by_bin, kind="stable")
+    size, sums = n[order].cumsum(), (n * by_bin)[order].cumsum()
+    cut = 1 + int((sums[:-1] ** 2 / (size[:-1] * (m + 1 - size[:-1]))).argmax())
     inside = np.zeros(len(n) + 1, dtype=bool)
-    inside[first if sign > 0 else rest] = True
-    edges = gate.edges
+    inside[order[:cut]] = True
+    edges, middle = gate.edges, (by_bin[order[cut - 1]] + by_bin[order[cut]]) / 2.0
     if edges is not None:
         v = gate.column(shown)[rows]
         order = np.argsort(v, kind="stable")
-        e = _scores(helps.bins[rows]) * s
-        C = np.append(0.0, (sign * (e[order] - np.mean(apart))).cumsum())
-        lows = np.minimum.accumulate(C)
-        b = int((C - lows).argmax())
-        a = int(C[: b + 1].argmin())
-        v = v[order]
-        found = a, b, (C[b] - C[a])
-        if found[2] > (sign * (e - np.mean(apart)))[inside[gate.bins[rows]]].sum():
-            ends = [-np.inf if a == 0 else (v[a - 1] + v[a]) / 2, np.inf if b == m else (v[b - 1] + v[b]) / 2]
-            edges, inside = np.array(ends), np.array([False, True, False])
-    return Split(gate.column, edges, inside, helps.column)
-
-
-def _scores(bins: Indices) -> Array:
-    counts = np.bincount(bins)
-    u = scipy.special.ndtri((np.cumsum(counts) - counts / 2) / len(bins))[bins]
-    return np.asarray((u - u.mean()) / (u.std() or 1.0), dtype=np.float32)
+        total = np.append(0.0, (apart - middle)[order].cumsum())
+        last = int((total - np.minimum.accumulate(total)).argmax())
+        first = int(total[: last + 1].argmin())
+        if total[last] - total[first] >= (apart - middle)[inside[gate.bins[rows]]].sum():
+            v = np.concatenate([[-np.inf], v[order], [np.inf]])
+            edges = (v[[first, last]] + v[[first + 1, last + 1]]) / 2.0
+            inside = np.array([False, True, False])
+    return Division(gate.column, edges, inside, helps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,9 +352,9 @@ class Model:
     high: float
     robust: Any = None
     """Trees of medians, which long tails do not move."""
-    split: Split | None = None
-    parts: tuple[Model, ...] = ()
-    """Models of the rows in and out of the split's part."""
+    division: Division | None = None
+    parts: Sequence[Model] = ()
+    """Models of the rows in the division's part, and of the rest."""
 
     def predict(self, shown: Shown) -> Array:
         """Addition to the first prediction, shape (n,)."""
@@ -410,48 +416,55 @@ def fit(
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
     enough = min(map(len, folds)) >= FEWEST_ROWS
-    columns = list[Small]()
-    chosen = helpful(shown, tasks, columns) if enough else [[] for _ in tasks]
-    goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
-    depth = MOST_DEPTH if size is STRONG and enough else 0
+    if not enough:
+        size = None
+    nothing: tuple[Any, Any] = ([[]] * len(tasks), [[]] * len(tasks))
     models = [
-        _grown(shown, task, best, goal, size if enough else None, columns, depth)
-        for task, best, goal in zip(tasks, chosen, goals, strict=True)
+        _in_parts(shown, task, best, x[:, task.known.attribute] if first is None else None, size, levels)
+        for task, best, levels in zip(tasks, *(helpful(shown, tasks) if enough else nothing), strict=True)
     ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
 
 
-def _grown(
+def _in_parts(
     shown: Shown,
     task: Task,
-    chosen: list[Chosen],
-    goal: Array,
+    best: list[Chosen],
+    x: Array | None,
     size: Trees | None,
-    columns: Sequence[Small],
-    depth: int,
+    levels: Sequence[Level],
+    divisions: int = MOST_DIVISIONS,
 ) -> Model:
-    model = _model(shown, task, chosen, goal, size)
-    split = divided(shown, columns, task, goal) if depth else None
-    if split is None:
+    model = _model(shown, task, best, task.known.left if x is None else x, size)
+    if size is not STRONG or x is None or not (divisions and levels):
         return model
-    inside, parts = split(shown), list[Model]()
+    division = divided(shown, levels, task, x)
+    if division is None:
+        return model
+    inside, parts = division(shown), list[Model]()
     for here in (inside, ~inside):
         taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
+        if min(map(len, halves)) < FEWEST_TOGETHER:
+            return model
         part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
         enough = len(taught) >= FEWEST_ROWS
-        best = helpful(shown, [part], [])[0] if enough else []
-        v = Binned.of(split.helps(shown))
-        best = [_chosen(split.helps, [v] * 3, part, part_means(v, part)), *best]
-        parts.append(_grown(shown, part, best, goal, size if enough else None, columns, depth - 1))
-    return replace(model, split=split, parts=tuple(parts))
+        found = helpful(shown, [part])[0][0] if enough else []
+        if division.helps is not None:
+            v = Binned.of(division.helps(shown))
+            r, width = part.known.left, int(v.bins.max()) + 1
+            means = [bin_means(v.bins[rows], r[rows], width) for rows in part.parts]
+            found = [chosen(division.helps, [v] * 3, means, part, 0.0), *found]
+        more = _in_parts(shown, part, found, x, size if enough else None, levels, divisions - 1)
+        parts.append(more)
+    return replace(model, division=division, parts=parts)
 
 
 def _model(
-    shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
+    shown: Shown, task: Task, best: list[Chosen], goal: Array, size: Trees | None
 ) -> Model:
     taught, cells = task.taught, np.hstack([shown.flat, shown.differences])
-    values = np.hstack([cells, *(one.values for one in chosen)])
-    raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
+    values = np.hstack([cells, *(one.values for one in best)])
+    raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(best))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
     # Ratios with a divisor near 0 are far off in few rows, so least squares may do without them.
@@ -462,7 +475,7 @@ def _model(
     low, high = float(y[taught].min()), float(y[taught].max())
     model = Model(
         task.known.attribute,
-        chosen,
+        best,
         linear,
         (scale[0], used),
         None,

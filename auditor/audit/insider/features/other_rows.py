@@ -191,6 +191,8 @@ class ShownColumns(Feature):
         codes = [k for k, kind in enumerate(kinds) if kind in "iu"]
         codes = [k for k in codes if many_alike(shown.beside[k][1])]
         yield from each("column", lambda k, s: s.beside[k][1], [*numbers, *codes])
+        whole = [k for k in numbers if (shown.beside[k][1] % 1.0 == 0.0).all()]
+        yield from each("last digit", lambda k, s: (s.beside[k][1] % 10.0).astype(np.intp), whole)
         yield from each("code nearby", lambda k, r, s: np.roll(s.beside[k][1], r), codes, (-1, 1))
         most = max(1, MOST_MEANS // max(1, len(shown.groups)))
         groups, few = [group for _, group in shown.groups], range(shown.flat.shape[1])
