@@ -34,7 +34,7 @@ from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
-from auditor.numerics.statistics import column_ranks, standard_ranks, standardised
+from auditor.numerics.statistics import column_ranks, standardised
 
 MOST_ROWS = 20_000
 """Most rows that the learner is fitted to and judged on."""
@@ -277,63 +277,87 @@ def divided(shown: Shown, levels: Sequence[Level], task: Task, x: Array) -> Divi
 
     | symbol | meaning |
     | --- | --- |
-    | ``u, s`` | standardised ranks of a column, and of x less their mean by bin |
-    | ``a, b`` | residuals of x by least squares on all numbers, in all rows and by bin |
+    | ``u, s`` | normal scores of a column, and of x less their mean by bin |
+    | ``a, b`` | residuals of x by least squares on all numbers, in all rows and by bin; the |
+    | | latter from the other half of the rows |
     | ``e`` | ``u s`` for each column, and ``|a| − |b|`` |
 
-    The variance ratio of the means of e by bin is made a normal deviate (Wilson and Hilferty). The
-    part has the bins with the largest means, or one stretch of the gate.
+    The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
+    Hilferty). ``|a| − |b|`` is tested against a mean of 0.
     """
     rows = task.taught[:: max(1, len(task.taught) // (2 * SCORED_ROWS))]
     m, sure, best = len(rows), SURELY, None
     some = [one for one in levels if one.edges is not None]
-    y, ones = x[rows, None], np.ones(m)
+    y, ones, half = x[rows, None], np.ones(m), np.arange(m) % 2
     D = np.column_stack([ones, standardised(shown.numbers[rows, :MOST_BESIDE], 1e-300)])
-    ranks = standard_ranks(np.column_stack([y, *(one.bins[rows] for one in some)]))
+    ranks = column_ranks(np.column_stack([y, *(one.bins[rows] for one in some)]))
+    ranks = standardised(scipy.special.ndtri(ranks - 0.5 / m), 1e-9)
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
-    squares = (D[:, :, None] * D[:, None, :]).reshape(m, -1)
+    squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
     for gate in (one for one in levels if one.divides):
-        bins, width = gate.bins[rows], D.shape[1]
-        counts = np.bincount(bins)
-        n, d = np.maximum(counts, 1)[:, None], np.count_nonzero(counts) - 1
+        bins = gate.bins[rows].astype(np.intp)
+        of, n = sums_by(bins), np.maximum(np.bincount(bins), 1)[:, None]
+        d = len(np.unique(bins)) - 1
         if not 0 < d < m // 4:
             continue
-        of = scipy.sparse.csr_array((ones, bins, np.arange(m + 1)), (m, len(n))).T.tocsr()
-        gram = (of @ squares).reshape(len(n), width, width) + 1e-9 * np.eye(width)
-        fits = np.linalg.solve(gram, (of @ (D * y))[:, :, None])[bins, :, 0]
+        of_half = sums_by(2 * bins + half)
+        gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
+        fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
+        other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
         s = ranks[:, :1] - (of @ ranks[:, :1] / n)[bins]
-        e = np.hstack([ranks[:, 1:] * s, a - np.abs(y - (D * fits).sum(axis=1, keepdims=True))])
-        means, centre = of @ e / n, e.mean(axis=0)
-        between = (n * means**2).sum(axis=0) - m * centre**2
-        within = (e**2).sum(axis=0) - (n * means**2).sum(axis=0)
-        ratio = between / d / np.maximum(within / (m - d - 1), 1e-9 * (e**2).mean(axis=0) + 1e-300)
+        e = np.hstack([ranks[:, 1:] * s, a - np.abs(y - (D * fits[other]).sum(1, keepdims=True))])
+        means, whole = of @ e / n, (e**2).sum(axis=0)
+        within = whole - (n * means**2).sum(axis=0)
+        ratio = (whole - within - e.sum(axis=0) ** 2 / m) / d
+        ratio /= np.maximum(within / (m - d - 1), 1e-9 * whole / m + 1e-300)
         z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
-        k = int(z.argmax())
-        if __import__('os').environ.get('LEAKDBG')=='2': print('    ',gate.column, d, z[k].round(2), k, z[-1].round(2))
-        if z[k] > sure:
-            helps = some[k].column if k < len(some) else None
-            sure, best = z[k], (gate, helps, e[:, k] - centre[k], means[:, k] - centre[k], n[:, 0])
-    if __import__('os').environ.get('LEAKDBG'): print('  div', m, round(float(sure),2), best and (best[0].column, best[1]), sum(l.divides for l in levels), len(some))
+        z[-1] = e[:, -1].sum() / np.sqrt(whole[-1] + 1e-300)
+        if z.max() > sure:
+            sure, k = float(z.max()), int(z.argmax())
+            best = gate, some[k].column if k < len(some) else None, e[:, k]
     if best is None:
         return None
-    gate, helps, apart, by_bin, n = best
-    order = np.argsort(-by_bin, kind="stable")
-    size, sums = n[order].cumsum(), (n * by_bin)[order].cumsum()
-    cut = 1 + int((sums[:-1] ** 2 / (size[:-1] * (m + 1 - size[:-1]))).argmax())
+    gate, helps, e = best
+    D = D if helps is None else np.column_stack([D, helps(shown)[rows]])
+    found = part_of(gate, shown, rows, e)
+    here = found(shown)[rows]
+    fit = np.linalg.lstsq(D[here], y[here], rcond=1e-10)[0]
+    return part_of(gate, shown, rows, (a - np.abs(y - D @ fit))[:, 0], helps)
+
+
+def sums_by(bins: Indices) -> Any:
+    """Sparse matrix that sums rows by bin."""
+    shape = len(bins), int(bins.max()) + 1
+    return scipy.sparse.csr_array((np.ones(shape[0]), bins, np.arange(shape[0] + 1)), shape).T.tocsr()
+
+
+def part_of(
+    gate: Level, shown: Shown, rows: Indices, e: Array, helps: Column | None = None
+) -> Division:
+    """Bins with the largest means of e, or the stretch of the gate with a larger sum of e."""
+    bins, m = gate.bins[rows], len(rows)
+    n = np.maximum(np.bincount(bins), 1)
+    e = e - e.mean()
+    mean = np.bincount(bins, e) / n
+    order = np.argsort(-mean, kind="stable")
+    size, sums = n[order].cumsum()[:-1], (n * mean)[order].cumsum()[:-1]
+    cut = 1 + int((sums**2 / (size * np.maximum(m - size, 1))).argmax())
     inside = np.zeros(len(n) + 1, dtype=bool)
     inside[order[:cut]] = True
-    edges, middle = gate.edges, (by_bin[order[cut - 1]] + by_bin[order[cut]]) / 2.0
-    if edges is not None:
-        v = gate.column(shown)[rows]
-        order = np.argsort(v, kind="stable")
-        total = np.append(0.0, (apart - middle)[order].cumsum())
-        last = int((total - np.minimum.accumulate(total)).argmax())
-        first = int(total[: last + 1].argmin())
-        if total[last] - total[first] >= (apart - middle)[inside[gate.bins[rows]]].sum():
-            v = np.concatenate([[-np.inf], v[order], [np.inf]])
-            edges = (v[[first, last]] + v[[first + 1, last + 1]]) / 2.0
-            inside = np.array([False, True, False])
-    return Division(gate.column, edges, inside, helps)
+    if gate.edges is None:
+        return Division(gate.column, None, inside, helps)
+    here = inside[bins]
+    e = e - (e[here].mean() + e[~here].mean()) / 2.0
+    v = gate.column(shown)[rows]
+    order = np.argsort(v, kind="stable")
+    total = np.append(0.0, e[order].cumsum())
+    last = int((total - np.minimum.accumulate(total)).argmax())
+    first = int(total[: last + 1].argmin())
+    if total[last] - total[first] < e[here].sum():
+        return Division(gate.column, gate.edges, inside, helps)
+    v = np.concatenate([[-np.inf], v[order], [np.inf]])
+    edges = (v[[first, last]] + v[[first + 1, last + 1]]) / 2.0
+    return Division(gate.column, edges, np.array([False, True, False]), helps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
