@@ -12,10 +12,8 @@
 A column is learnt on one random half of the training rows and scored on the other, both ways. At
 most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
 other half, the best of each family first. Least squares on cells, differences and chosen columns
-predict again. Gradient boosting (scikit-learn) predicts the residual.
-
-If a column is related to x otherwise in some rows (``divided``), a model is also fitted to these
-rows, and another to the rest.
+predict again. Gradient boosting (scikit-learn) predicts the residual. Rows that a column divides
+from the rest because relations differ there (``divided``), and the rest, have their own models.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column or the place shows.
 """
@@ -52,9 +50,9 @@ MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
-MOST_LEVELS, SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 256, 5.0, 16, 2
-"""Bounds of a division of the rows: bins of a column, normal deviate (chance 3e-7), rows of a half
-in either part, and divisions in turn.
+SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 5.0, 16, 2
+"""Normal deviate of a division (chance 3e-7), fewest training rows of a part from either half, and
+most divisions in turn.
 """
 
 
@@ -119,28 +117,19 @@ class Task:
     parts: tuple[Indices, Indices]
     run: int
 
+    @property
+    def rows(self) -> Indices:
+        """Rows that decide on a division."""
+        return self.taught[:: max(1, len(self.taught) // (2 * SCORED_ROWS))]
+
 
 class Level(NamedTuple):
-    """A column with its bins, shape (n,), and whether these may divide the rows."""
+    """A column, its bins in a task's rows, and whether it has an order and may divide rows."""
 
     column: Column
-    edges: Array | None
     bins: Indices
+    ordered: bool
     divides: bool
-
-
-class Division(NamedTuple):
-    """Rows in some bins of a column, and another column that helps in these rows."""
-
-    gate: Column
-    edges: Array | None
-    inside: Flags
-    helps: Column | None
-
-    def __call__(self, shown: Shown) -> Flags:
-        """Whether each record is in the part, shape (n,)."""
-        bins = binned(self.gate(shown), self.edges)
-        return self.inside[np.minimum(bins, len(self.inside) - 1)]
 
 
 def edges_of(v: Array | Indices) -> Array | None:
@@ -174,13 +163,12 @@ def families() -> list[Feature]:
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
-def helpful(
-    shown: Shown, tasks: Sequence[Task]
-) -> tuple[list[list[Chosen]], list[list[Level]]]:
-    """Columns that help each task, best first, and all columns."""
+def helpful(shown: Shown, tasks: Sequence[Task]) -> tuple[list[list[Chosen]], list[list[Level]]]:
+    """Columns that help each task, best first, and all columns; none for few rows."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     levels: list[list[Level]] = [[] for _ in tasks]
-    for family in families():
+    enough = min(len(task.taught) for task in tasks) >= FEWEST_ROWS
+    for family in families() if enough else ():
         for best, tried in zip(found, _tried(family, shown, tasks, levels), strict=True):
             best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found], levels
@@ -203,28 +191,25 @@ def _tried(
     family: Feature, shown: Shown, tasks: Sequence[Task], levels: list[list[Level]]
 ) -> list[list[Chosen]]:
     found: list[list[Chosen]] = [[] for _ in tasks]
+    places = list(zip(found, levels, tasks, strict=True))
 
-    def kept(column: Column, one: Binned, *lists: list[Level]) -> None:
-        if one.bins.max() < MOST_LEVELS:
-            level = Level(column, one.edges, one.bins.astype(np.uint8), family.divides)
-            for each in lists:
-                each.append(level)
+    def level(column: Column, one: Binned, task: Task) -> Level:
+        return Level(column, one.bins[task.rows], one.edges is not None, family.divides)
 
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
             one = Binned.of(column(shown))
-            kept(column, one, *levels)
-            for each, task in zip(found, tasks, strict=True):
+            for each, own, task in places:
+                own.append(level(column, one, task))
                 each += _try(column, [one] * 3, task)
         return found
-    for each, own, task in zip(found, levels, tasks, strict=True):
+    for each, own, task in places:
         learnt = [
             dict(family.columns(shown, known))
             for known in (task.known, *map(task.known.only, task.parts))
         ]
         for name, column in learnt[0].items():
-            one = Binned.of(column(shown))
-            kept(column, one, own)
+            own.append(level(column, one := Binned.of(column(shown)), task))
             if all(name in columns for columns in learnt):
                 rest = [Binned.of(columns[name](shown)) for columns in learnt[1:]]
                 each += _try(column, [one, *rest], task)
@@ -232,7 +217,7 @@ def _tried(
 
 
 def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
-    bins = [one.bins for one in learnt]
+    values, bins, edges = zip(*learnt, strict=True)
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
         return []
@@ -256,108 +241,105 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
         squares = max(squares, float(sums @ sums))
     if gains.mean() <= 0 or bounded.sum() <= HELPS * np.sqrt(squares):
         return []
-    return [chosen(column, learnt, means, task, float(gains.mean()))]
+    encoder = Encoder(
+        edges[0], np.append(bin_means(bins[0][task.taught], r[task.taught], size), 0.0)
+    )
+    found = encoder(values[0])
+    for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
+        found[rows] = np.column_stack([v, mean[which]])[rows]
+    return [Chosen(column, encoder, float(gains.mean()), found)]
 
 
-def chosen(
-    column: Column, learnt: Sequence[Binned], means: Sequence[Array], task: Task, saved: float
-) -> Chosen:
-    """A column with bin means; ``learnt`` on all training rows and on both parts."""
-    first, r = learnt[0], task.known.left[task.taught]
-    own = bin_means(first.bins[task.taught], r, int(first.bins.max()) + 1)
-    encoder = Encoder(first.edges, np.append(own, 0.0))
-    found = encoder(first.values)
-    for one, mean, rows in zip(learnt[1:], means, task.parts[::-1], strict=True):
-        found[rows] = np.column_stack([one.values, mean[one.bins]])[rows]
-    return Chosen(column, encoder, saved, found)
-
-
-def divided(shown: Shown, levels: Sequence[Level], task: Task, x: Array) -> Division | None:
-    """Surest division of the training rows by the bins of a column, the gate.
+def divided(
+    shown: Shown, levels: Sequence[Level], task: Task, x: Array
+) -> tuple[Flags, Array] | None:
+    """Surest division of the rows by the bins of a column, and numbers that help in the part.
 
     | symbol | meaning |
     | --- | --- |
     | ``u, s`` | normal scores of a column, and of x less their mean by bin |
-    | ``a, b`` | residuals of x by least squares on all numbers, in all rows and by bin; the |
-    | | latter from the other half of the rows |
-    | ``e`` | ``u s`` for each column, and ``|a| − |b|`` |
+    | ``a`` | size of residuals of x by least squares on all numbers |
+    | ``b`` | likewise by bin, fitted to the other half of the rows |
+    | ``e`` | ``u s`` for each column, and ``a − b`` |
 
     The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
-    Hilferty). ``|a| − |b|`` is tested against a mean of 0.
+    Hilferty). ``a − b`` is tested against a mean of 0.
     """
-    rows = task.taught[:: max(1, len(task.taught) // (2 * SCORED_ROWS))]
+    rows, some = task.rows, [one for one in levels if one.ordered]
     m, sure, best = len(rows), SURELY, None
-    some = [one for one in levels if one.edges is not None]
-    y, ones, half = x[rows, None], np.ones(m), np.arange(m) % 2
-    D = np.column_stack([ones, standardised(shown.numbers[rows, :MOST_BESIDE], 1e-300)])
-    ranks = column_ranks(np.column_stack([y, *(one.bins[rows] for one in some)]))
-    ranks = standardised(scipy.special.ndtri(ranks - 0.5 / m), 1e-9)
+    y, half = x[rows, None], np.arange(m) % 2
+    numbers = shown.numbers[:, :MOST_BESIDE]
+    D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
+    ranks = column_ranks(np.column_stack([y, *(one.bins for one in some)])) - 0.5 / m
+    x_scores, *scores = standardised(scipy.special.ndtri(ranks), 1e-9).T[:, :, None]
+    U = np.hstack(scores)
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
     squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
     for gate in (one for one in levels if one.divides):
-        bins = gate.bins[rows].astype(np.intp)
-        of, n = sums_by(bins), np.maximum(np.bincount(bins), 1)[:, None]
-        d = len(np.unique(bins)) - 1
+        of, n, d = *sums_by(gate.bins), len(np.unique(gate.bins)) - 1
         if not 0 < d < m // 4:
             continue
-        of_half = sums_by(2 * bins + half)
+        of_half, _ = sums_by(2 * gate.bins + half)
         gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
         fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
-        other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
-        s = ranks[:, :1] - (of @ ranks[:, :1] / n)[bins]
-        e = np.hstack([ranks[:, 1:] * s, a - np.abs(y - (D * fits[other]).sum(1, keepdims=True))])
-        means, whole = of @ e / n, (e**2).sum(axis=0)
-        within = whole - (n * means**2).sum(axis=0)
-        ratio = (whole - within - e.sum(axis=0) ** 2 / m) / d
-        ratio /= np.maximum(within / (m - d - 1), 1e-9 * whole / m + 1e-300)
+        other = np.minimum(2 * gate.bins + 1 - half, len(fits) - 1)
+        b = np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
+        e = np.hstack([U * (x_scores - (of @ x_scores / n)[gate.bins]), a - b])
+        whole, between = (e**2).sum(axis=0), ((of @ e) ** 2 / n).sum(axis=0)
+        within = np.maximum((whole - between) / (m - d - 1), 1e-9 * whole / m + 1e-300)
+        ratio = (between - e.sum(axis=0) ** 2 / m) / d / within
         z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
         z[-1] = e[:, -1].sum() / np.sqrt(whole[-1] + 1e-300)
         if z.max() > sure:
             sure, k = float(z.max()), int(z.argmax())
-            best = gate, some[k].column if k < len(some) else None, e[:, k]
+            best = gate.column, some[k].column if k < len(some) else None, e[:, k]
     if best is None:
         return None
-    gate, helps, e = best
-    D = D if helps is None else np.column_stack([D, helps(shown)[rows]])
-    found = part_of(gate, shown, rows, e)
-    here = found(shown)[rows]
-    fit = np.linalg.lstsq(D[here], y[here], rcond=1e-10)[0]
-    return part_of(gate, shown, rows, (a - np.abs(y - D @ fit))[:, 0], helps)
+    gate_of, helps, gain = best
+    if helps is not None:
+        numbers = np.column_stack([numbers, helps(shown)])
+    v = gate_of(shown)
+    inside = part_of(v, rows, gain)
+    fit = least_squares(numbers, x, rows[inside[rows]])
+    return part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows]), numbers
 
 
-def sums_by(bins: Indices) -> Any:
-    """Sparse matrix that sums rows by bin."""
+def sums_by(bins: Indices) -> tuple[Any, Array]:
+    """Sparse matrix that sums rows by bin, and numbers of rows, shape (bins, 1)."""
     shape = len(bins), int(bins.max()) + 1
-    return scipy.sparse.csr_array((np.ones(shape[0]), bins, np.arange(shape[0] + 1)), shape).T.tocsr()
+    of = scipy.sparse.csr_array((np.ones(shape[0]), bins, np.arange(shape[0] + 1)), shape)
+    return of.T.tocsr(), np.maximum(np.bincount(bins), 1)[:, None]
 
 
-def part_of(
-    gate: Level, shown: Shown, rows: Indices, e: Array, helps: Column | None = None
-) -> Division:
-    """Bins with the largest means of e, or the stretch of the gate with a larger sum of e."""
-    bins, m = gate.bins[rows], len(rows)
-    n = np.maximum(np.bincount(bins), 1)
-    e = e - e.mean()
-    mean = np.bincount(bins, e) / n
-    order = np.argsort(-mean, kind="stable")
-    size, sums = n[order].cumsum()[:-1], (n * mean)[order].cumsum()[:-1]
-    cut = 1 + int((sums**2 / (size * np.maximum(m - size, 1))).argmax())
-    inside = np.zeros(len(n) + 1, dtype=bool)
-    inside[order[:cut]] = True
-    if gate.edges is None:
-        return Division(gate.column, None, inside, helps)
-    here = inside[bins]
-    e = e - (e[here].mean() + e[~here].mean()) / 2.0
-    v = gate.column(shown)[rows]
-    order = np.argsort(v, kind="stable")
-    total = np.append(0.0, e[order].cumsum())
+def part_of(v: Array | Indices, rows: Indices, e: Array) -> Flags:
+    """Rows in the bins of v with the largest means of e, or in one stretch with a larger sum.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n,)
+    e : ndarray of shape (len(rows),)
+    """
+    every = Binned.of(v)
+    bins, e = every.bins[rows], e - e.mean()
+    n = np.bincount(bins, minlength=int(every.bins.max()) + 1)
+    sums = np.bincount(bins, e, len(n))
+    order = np.argsort(-sums / np.maximum(n, 1), kind="stable")
+    size, total = n[order].cumsum()[:-1], sums[order].cumsum()[:-1]
+    cut = int((total**2 / np.maximum(size * (len(rows) - size), 1)).argmax())
+    inside = np.isin(every.bins, order[: cut + 1])
+    here = inside[rows]
+    if every.edges is None or here.all():
+        return inside
+    e -= (e[here].mean() + e[~here].mean()) / 2.0
+    order = rows[np.argsort(v[rows], kind="stable")]
+    total = np.append(0.0, e[np.argsort(v[rows], kind="stable")].cumsum())
     last = int((total - np.minimum.accumulate(total)).argmax())
     first = int(total[: last + 1].argmin())
     if total[last] - total[first] < e[here].sum():
-        return Division(gate.column, gate.edges, inside, helps)
-    v = np.concatenate([[-np.inf], v[order], [np.inf]])
-    edges = (v[[first, last]] + v[[first + 1, last + 1]]) / 2.0
-    return Division(gate.column, edges, np.array([False, True, False]), helps)
+        return inside
+    ends = np.concatenate([[-np.inf], v[order], [np.inf]])
+    low, high = (ends[[first, last]] + ends[[first + 1, last + 1]]) / 2.0
+    return np.asarray((low < v) & (v <= high))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -376,9 +358,12 @@ class Model:
     high: float
     robust: Any = None
     """Trees of medians, which long tails do not move."""
-    division: Division | None = None
+    inside: Flags | None = None
+    """Rows of a part that a column divides from the rest, shape (n,)."""
+    numbers: Array | None = None
+    """Numbers that help in the part, shape (n, q)."""
     parts: Sequence[Model] = ()
-    """Models of the rows in the division's part, and of the rest."""
+    """Models of the part and of the rest."""
 
     def predict(self, shown: Shown) -> Array:
         """Addition to the first prediction, shape (n,)."""
@@ -439,13 +424,11 @@ def fit(
             known = known.only(taught)
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
-    enough = min(map(len, folds)) >= FEWEST_ROWS
-    if not enough:
-        size = None
-    nothing: tuple[Any, Any] = ([[]] * len(tasks), [[]] * len(tasks))
+    goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
+    divisions = MOST_DIVISIONS if size is STRONG else 0
     models = [
-        _in_parts(shown, task, best, x[:, task.known.attribute] if first is None else None, size, levels)
-        for task, best, levels in zip(tasks, *(helpful(shown, tasks) if enough else nothing), strict=True)
+        _in_parts(shown, task, best, levels, goal, size, divisions)
+        for task, best, levels, goal in zip(tasks, *helpful(shown, tasks), goals, strict=True)
     ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
 
@@ -454,41 +437,30 @@ def _in_parts(
     shown: Shown,
     task: Task,
     best: list[Chosen],
-    x: Array | None,
-    size: Trees | None,
     levels: Sequence[Level],
-    divisions: int = MOST_DIVISIONS,
+    goal: Array,
+    size: Trees,
+    divisions: int,
 ) -> Model:
-    model = _model(shown, task, best, task.known.left if x is None else x, size)
-    if size is not STRONG or x is None or not (divisions and levels):
-        return model
-    division = divided(shown, levels, task, x)
+    model = _model(shown, task, best, goal, size)
+    division = divided(shown, levels, task, goal) if divisions and levels else None
     if division is None:
         return model
-    inside, parts = division(shown), list[Model]()
+    (inside, numbers), parts = division, list[Model]()
     for here in (inside, ~inside):
         taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
         if min(map(len, halves)) < FEWEST_TOGETHER:
             return model
         part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
-        enough = len(taught) >= FEWEST_ROWS
-        found = helpful(shown, [part])[0][0] if enough else []
-        if division.helps is not None:
-            v = Binned.of(division.helps(shown))
-            r, width = part.known.left, int(v.bins.max()) + 1
-            means = [bin_means(v.bins[rows], r[rows], width) for rows in part.parts]
-            found = [chosen(division.helps, [v] * 3, means, part, 0.0), *found]
-        more = _in_parts(shown, part, found, x, size if enough else None, levels, divisions - 1)
-        parts.append(more)
-    return replace(model, division=division, parts=parts)
+        (own,), (more,) = helpful(shown, [part])
+        parts.append(_in_parts(shown, part, own, more, goal, size, divisions - 1))
+    return replace(model, inside=inside, numbers=numbers, parts=parts)
 
 
-def _model(
-    shown: Shown, task: Task, best: list[Chosen], goal: Array, size: Trees | None
-) -> Model:
+def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees) -> Model:
     taught, cells = task.taught, np.hstack([shown.flat, shown.differences])
-    values = np.hstack([cells, *(one.values for one in best)])
-    raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(best))]
+    values = np.hstack([cells, *(one.values for one in chosen)])
+    raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
     # Ratios with a divisor near 0 are far off in few rows, so least squares may do without them.
@@ -499,7 +471,7 @@ def _model(
     low, high = float(y[taught].min()), float(y[taught].max())
     model = Model(
         task.known.attribute,
-        best,
+        chosen,
         linear,
         (scale[0], used),
         None,
@@ -507,7 +479,7 @@ def _model(
         high + (high - low),
     )
     rest = y[taught] - model.linear_only(values[taught])
-    if size is None or rest.std() <= 1e-9 * y[taught].std():
+    if len(taught) < FEWEST_ROWS or rest.std() <= 1e-9 * y[taught].std():
         return model
     seen, robust = _for_trees(values, shown, task.known.attribute)[taught], None
     if size is STRONG:
