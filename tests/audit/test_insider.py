@@ -12,6 +12,8 @@ from auditor import registry
 from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import on_lattice, predictions
 from auditor.audit.insider.gain import correlations
+from auditor.audit.insider.learner import part_of
+from auditor.audit.measures.closeness import of_records
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.records import (
     Evidence,
@@ -73,6 +75,43 @@ def test_of_normal_noise_the_best_linear_error_is_left():
         left.append(((predictions(X, [Y], np.arange(600))[0] - X) ** 2).mean() / X.var())
     error = np.std(left, ddof=1) / np.sqrt(20)
     assert 0.5 - 4 * error < np.mean(left) < 0.55 + 4 * error
+
+
+T = np.arange(1_500)
+PARTS = {
+    "every fourth row": (T % 4 == 0, lambda x: [("ref", 3 * x + 11)]),
+    "the row before, in every fourth": (T % 4 == 0, lambda x: [("ref", np.roll(x, 1))]),
+    "logarithms in two of twelve rows": (np.isin(T % 12, [0, 5]), lambda x: [("ref", np.log(x))]),
+    "one region": (RNG(2**40).integers(0, 5, 1_500) == 2, lambda x: [("ref", x)]),
+    "a stretch": (abs(T - 800) < 150, lambda x: [("ref", x)]),
+    "a sum in every third row": (T % 3 == 1, lambda x: [("a", PAD), ("b", x - PAD)]),
+}
+PAD = 9_000.0 * RNG(2**40 + 1).standard_normal(1_500)
+
+
+@pytest.mark.slow_after_first
+@pytest.mark.parametrize("leaks", [True, False])
+@pytest.mark.parametrize("kind", PARTS)
+def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
+    """Elsewhere they belong to other records, which a guess of one constant would not miss."""
+    rng, (part, shown) = RNG(2**40 + 2), PARTS[kind]
+    x = rng.lognormal(8, 0.5, 1_500).round(2)
+    region = np.where(part, 2, rng.choice([0, 1, 3, 4], 1_500)) if kind == "one region" else T % 2
+    beside = [("region", region), *shown(np.where(part & leaks, x, rng.permutation(x)))]
+    copy = x + x.std() * rng.standard_normal(1_500)
+    near = predictions(x[:, None], [copy[:, None]], T, None, beside)[1][:, 0]
+    base = of_records(x[:, None], ["pay"], {})
+    hits = np.abs(near - x) <= base.absolute
+    assert not leaks or hits[part].mean() > 0.85
+    assert (hits.mean() - base.close[0] > 0.1) == leaks
+
+
+def test_a_part_is_cut_at_its_ends():
+    v, rows = RNG(2**40).permutation(1_800) / 2.0, np.arange(0, 1_800, 2)
+    inside = (v > 200) & (v < 431)
+    found = part_of(v, rows, np.where(inside[rows], 1.0, 0.0))
+    assert (found == inside)[rows].all()
+    np.testing.assert_array_equal(part_of(T % 4, T, 1.0 * (T % 4 > 1)), T % 4 > 1)
 
 
 def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None):

@@ -50,8 +50,8 @@ MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
-SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 5.0, 16, 2
-"""Normal deviate of a division (chance 3e-7), fewest training rows of a part from either half, and
+SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 4.5, 16, 2
+"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, and
 most divisions in turn.
 """
 
