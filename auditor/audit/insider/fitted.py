@@ -234,7 +234,7 @@ def along(v: Array, x: Array, taught: Indices, window: int, few: int) -> Array:
     --------
     >>> v = np.arange(8.0)
     >>> along(v, np.where(v == 3, 99.0, 2 * v), np.arange(8), 5, 3).round(1).tolist()
-    [2.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 12.0]
+    [2.0, 2.0, 4.0, 6.0, 8.0, 10.0, 10.0, 10.0]
     """
     order = taught[np.argsort(v[taught], kind="stable")]
     if len(order) < window:
