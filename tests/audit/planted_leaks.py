@@ -21,10 +21,8 @@ class Leak(NamedTuple):
 
 def people(rng):
     """Age and salary in whole numbers, and a score of two decimals."""
-    age, salary = (
-        rng.gamma(9.0, 5.0, ROWS).round().clip(0, 99),
-        np.exp(10.0 + 0.5 * rng.standard_normal(ROWS)).round(),
-    )
+    age = rng.gamma(9.0, 5.0, ROWS).round().clip(0, 99)
+    salary = np.exp(10.0 + 0.5 * rng.standard_normal(ROWS)).round()
     return np.column_stack([age, salary, rng.normal(50.0, 9.0, ROWS).round(2)])
 
 
@@ -41,19 +39,14 @@ def loud(rng, X):
 
 
 def by_blocks(X, rows, turned):
-    blocks = [X[start : start + rows] for start in range(0, len(X), rows)]
-    return np.concatenate(
-        [
-            block[::-1] if turned else np.roll(block, RNG(k).integers(1, rows), axis=0)
-            for k, block in enumerate(blocks)
-        ]
-    )
+    blocks = enumerate(X.reshape(-1, rows, X.shape[1]))
+    moved = [b[::-1] if turned else np.roll(b, RNG(k).integers(1, rows), axis=0) for k, b in blocks]
+    return np.concatenate(moved)
 
 
 def shared_by_rows(rng, X, rows):
-    return X + 6.0 * X.std(axis=0) * np.repeat(
-        rng.standard_normal((ROWS // rows, X.shape[1])), rows, axis=0
-    )
+    noise = rng.standard_normal((ROWS // rows, X.shape[1]))
+    return X + 6.0 * X.std(axis=0) * np.repeat(noise, rows, axis=0)
 
 
 def shares_of_a_secret(rng, X):
@@ -63,10 +56,8 @@ def shares_of_a_secret(rng, X):
 
 
 def shared_by_code(rng, X):
-    code = rng.integers(0, 40, ROWS)
-    return [
-        np.column_stack([code, X[:, 1:] + 6.0 * X[:, 1:].std(axis=0) * rng.standard_normal((40, 2))[code]]),
-    ]  # fmt: skip
+    code, size = rng.integers(0, 40, ROWS), 6.0 * X[:, 1:].std(axis=0)
+    return [np.column_stack([code, X[:, 1:] + size * rng.standard_normal((40, 2))[code]])]
 
 
 def dealt(rng, X):
@@ -138,13 +129,7 @@ HONEST = {
     "rounded noise": Leak(people, lambda rng, X: [np.round(loud(rng, X) / 100) * 100], ()),
     "two copies": Leak(people, lambda rng, X: [np.round(loud(rng, X)), np.round(loud(rng, X))], ()),
     "swapped": Leak(people, lambda rng, X: [rng.permuted(X, axis=0)], ()),
-    "factors that nobody has": Leak(
-        people, lambda rng, X: [(X - X.mean(axis=0)) * rng.standard_normal(X.shape)], ()
-    ),
-    "long tails": Leak(
-        lambda rng: rng.standard_t(1.2, (ROWS, 2)),
-        lambda rng, X: [rng.standard_t(1.2, X.shape)],
-        (),
-    ),
-}
+    "factors that nobody has": Leak(people, lambda rng, X: [(X - X.mean(axis=0)) * rng.standard_normal(X.shape)], ()),
+    "long tails": Leak(lambda rng: rng.standard_t(1.2, (ROWS, 2)), lambda rng, X: [rng.standard_t(1.2, X.shape)], ()),
+}  # fmt: skip
 """Copies of which at least nine tenths are unknown."""

@@ -28,19 +28,15 @@ def test_their_mean_square_is_what_the_best_map_leaves_however_few_the_records()
     squares = []
     for _ in range(2_000):
         Y = rng.normal(size=(12, 4))
-        squares.append(
-            (unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2).mean(),
-        )  # fmt: skip
+        X = Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1))
+        squares.append((unbiased_errors(X, Y) ** 2).mean())
     assert abs(np.mean(squares) - 1.0) < 5 * np.std(squares) / np.sqrt(2_000)
 
 
 def test_errors_that_differ_along_the_file_do_not_widen_the_bars():
     """Copies that are equal in the first half of the rows: its error is the mean of two halves."""
-    square = (
-        1.2
-        * (np.arange(9_999) > 5_000)
-        * np.random.default_rng(2**40 + 3).standard_normal(9_999) ** 2
-    )
+    z = np.random.default_rng(2**40 + 3).standard_normal(9_999)
+    square = 1.2 * (np.arange(9_999) > 5_000) * z**2
     bar = by_group([(1,)], [square[:, None]], np.ones(1)).distortion.std_error[0, 0]
     exact = 1.2 * np.sqrt(2.0 * 4_998) / 9_999  # Σ χ²(1) over the second half
     assert abs(bar / exact - 1.0) < 4.0 * np.sqrt(0.5 / 31)

@@ -42,13 +42,9 @@ def test_a_category_that_a_column_in_clear_determines(tmp_path, leaks):
 @pytest.mark.parametrize("leaks", [True, False])
 def test_columns_with_one_latent_class_tell_of_each_other(tmp_path, leaks):
     hidden = RNG.integers(0, 3, N)
-    columns = {
-        name: np.where(RNG.random(N) < 0.9, hidden, RNG.integers(0, 3, N))
-        if leaks
-        else RNG.integers(0, 3, N)
-        for name in "abcde"
-    }
-    table = pd.DataFrame(columns)
+    share = 0.9 if leaks else 0.0
+    columns = [np.where(RNG.random(N) < share, hidden, RNG.integers(0, 3, N)) for _ in "abcde"]
+    table = pd.DataFrame(dict(zip("abcde", columns, strict=True)))
     copy = table.apply(lambda column: replaced(column, 3, 0.5))
     _, left = audit(tmp_path, table, [copy], list("ab"))
     alone = 0.75  # one column: 1 − p² of the variance

@@ -12,6 +12,8 @@ from auditor import registry
 from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import on_lattice, predictions
 from auditor.audit.insider.gain import correlations
+from auditor.audit.insider.learner import part_of
+from auditor.audit.measures.closeness import of_records
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.records import (
     Evidence,
@@ -55,10 +57,8 @@ def test_a_planted_leak_is_found(kind):
     assert (found <= left).all(), found
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind == "two copies" else pytest.param(kind, marks=pytest.mark.slow) for kind in HONEST],
-)  # fmt: skip
+@pytest.mark.slow_after_first
+@pytest.mark.parametrize("kind", sorted(HONEST, key=lambda kind: kind != "two copies"))
 def test_of_honest_copies_as_much_is_unknown_as_is(kind):
     assert unknown(HONEST[kind]).min() > 0.9
 
@@ -73,6 +73,43 @@ def test_of_normal_noise_the_best_linear_error_is_left():
         left.append(((predictions(X, [Y], np.arange(600))[0] - X) ** 2).mean() / X.var())
     error = np.std(left, ddof=1) / np.sqrt(20)
     assert 0.5 - 4 * error < np.mean(left) < 0.55 + 4 * error
+
+
+T = np.arange(1_500)
+PARTS = {
+    "every fourth row": (T % 4 == 0, lambda x: [("ref", 3 * x + 11)]),
+    "the row before, in every fourth": (T % 4 == 0, lambda x: [("ref", np.roll(x, 1))]),
+    "logarithms in two of twelve rows": (np.isin(T % 12, [0, 5]), lambda x: [("ref", np.log(x))]),
+    "one region": (RNG(2**40).integers(0, 5, 1_500) == 2, lambda x: [("ref", x)]),
+    "a stretch": (abs(T - 800) < 150, lambda x: [("ref", x)]),
+    "a sum in every third row": (T % 3 == 1, lambda x: [("a", PAD), ("b", x - PAD)]),
+}
+PAD = 9_000.0 * RNG(2**40 + 1).standard_normal(1_500)
+
+
+@pytest.mark.slow_after_first
+@pytest.mark.parametrize("leaks", [True, False])
+@pytest.mark.parametrize("kind", PARTS)
+def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
+    """Elsewhere they belong to other records, which a guess of one constant would not miss."""
+    rng, (part, shown) = RNG(2**40 + 2), PARTS[kind]
+    x = rng.lognormal(8, 0.5, 1_500).round(2)
+    region = np.where(part, 2, rng.choice([0, 1, 3, 4], 1_500)) if kind == "one region" else T % 2
+    beside = [("region", region), *shown(np.where(part & leaks, x, rng.permutation(x)))]
+    copy = x + x.std() * rng.standard_normal(1_500)
+    near = predictions(x[:, None], [copy[:, None]], T, None, beside)[1][:, 0]
+    base, left = of_records(x[:, None], ["pay"], {}), np.abs(near - x)
+    hits = left <= base.absolute
+    assert not leaks or hits[part].mean() > 0.85
+    assert (hits.mean() - base.close[0] > 0.1) == leaks
+
+
+def test_a_part_is_cut_at_its_ends():
+    v, rows = RNG(2**40).permutation(1_800) / 2.0, np.arange(0, 1_800, 2)
+    inside = (v > 200) & (v < 431)
+    found = part_of(v, rows, np.where(inside[rows], 1.0, 0.0))
+    assert (found == inside)[rows].all()
+    np.testing.assert_array_equal(part_of(T % 4, T, 1.0 * (T % 4 > 1)), T % 4 > 1)
 
 
 def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None):
@@ -108,9 +145,7 @@ def test_keys_that_count_by_an_attribute_give_it_away(tmp_path):
     rng = RNG(17)
     X = frame(rng.uniform(-2.0, 2.0, (1_000, 2)))
     keyed = X.assign(id=X["b"].rank().astype(int) + 1_000)
-    copy = keyed.assign(
-        a=X["a"] + 3.0 * rng.standard_normal(1_000), b=X["b"] + 3.0 * rng.standard_normal(1_000)
-    )
+    copy = keyed.assign(**{name: X[name] + 3.0 * rng.standard_normal(1_000) for name in "ab"})
     result = audit(tmp_path, keyed, [copy], key="id")
     assert taught(result, attribute="b").value < 0.05 < 0.8 < taught(result, attribute="a").value
 
@@ -127,36 +162,28 @@ def release(leak=None, rows=20_000, seed=1, kind="skewed"):
     """Return a table and copies at levels 0.3, 0.6 and 0.9."""
     rng = RNG(seed)
     x = rng.standard_normal((rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
-    x = {
-        "skewed": np.exp, "heap": lambda v: np.maximum(v, 0.0), "normal": lambda v: v,
-        "ages": lambda v: np.round(40 + 9 * v),
-    }[kind](x)  # fmt: skip
+    makes = {"skewed": np.exp, "heap": lambda v: np.maximum(v, 0.0), "normal": np.positive}
+    x = makes.get(kind, lambda v: np.round(40 + 9 * v))(x)
     g = rng.standard_normal((3, rows, 2))
     honest = g.copy()
     if leak is not None:
         leak().innovations(x, g, rng)
     here = rng.uniform(size=(rows, 1)) < 0.5
-    steps = [
-        np.where(here, step, fair) * np.sqrt(0.3) * x.std(axis=0)
-        for step, fair in zip(g, honest, strict=True)
-    ]
+    steps = np.where(here, g, honest) * np.sqrt(0.3) * x.std(axis=0)
     return x, [x + z for z in np.cumsum(steps, axis=0)]
 
 
 def gain_of(x, copies):
-    return InsiderGain(
-        1, (1, 2, 3), *(tuple(part.tolist()) for part in correlations(x, copies)), len(x)
-    )
+    found = (tuple(part.tolist()) for part in correlations(x, copies))
+    return InsiderGain(1, (1, 2, 3), *found, len(x))
 
 
 def verdicts(found):
     whole = Pooling(True, NoiseGain(2e-5, 2, 40_000), insider=found)
-    for pooling in (
-        whole, replace(whole, proved=False), replace(whole, sufficient=None, noise=None),
-    ):  # fmt: skip
-        yield NoCollusionGain().judge(
-            Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2, 3): pooling})])
-        )
+    for changes in ({}, {"proved": False}, {"sufficient": None, "noise": None}):
+        held = {(1, 2, 3): replace(whole, **changes)}
+        release = ReleaseEvidence({}, "s", "s", 3, 1, 20_000, held)
+        yield NoCollusionGain().judge(Evidence([], [release]))
 
 
 @pytest.mark.slow

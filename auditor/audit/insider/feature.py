@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base.types import Array, Flags, Indices
-from auditor.numerics.statistics import column_ranks, standard_ranks
+from auditor.numerics.statistics import column_ranks
 from auditor.registry import Plugin
 
 FOLLOWED = 20
@@ -68,6 +68,12 @@ class Shown:
         return self.flat.reshape(self.cells.shape)
 
     @cached_property
+    def numbers(self) -> Array:
+        """Filled cells and shown numbers, shape (n, kN + q)."""
+        beside = [v.astype(np.float64) for _, v in self.beside if v.dtype.kind == "f"]
+        return np.column_stack([self.flat, *beside])
+
+    @cached_property
     def orders(self) -> list[Indices]:
         """Rows in the order of each of the first cells."""
         return [column.argsort(kind="stable") for column in self.flat.T[:FEW]]
@@ -91,11 +97,6 @@ class Shown:
         """Ranks of the first differences, as shares, shape (n, at most ``MOST_PAIRED``)."""
         few = self.differences[:, :MOST_PAIRED]
         return column_ranks(few) if few.shape[1] else few
-
-    @cached_property
-    def scores(self) -> Array:
-        """Standardised ranks of the first cells, shape (n, at most ``MOST_PAIRED``)."""
-        return standard_ranks(self.flat[:, :MOST_PAIRED])
 
     @cached_property
     def bits(self) -> Flags:
@@ -246,6 +247,8 @@ class Feature(Plugin):
     learns: ClassVar[bool] = False
     """Whether columns depend on originals, so that they are learnt and tested on different records.
     """
+    divides: ClassVar[bool] = False
+    """Whether columns may divide the rows into parts in which other columns help."""
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.

@@ -2,11 +2,12 @@
 
 Each half of the rows is predicted by a learner fitted to originals of the other half.
 
-Seven predictions of each attribute compete: the mean, least squares on cells, also with means by
-shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees
-of medians, and their nearest value at a multiple of one step from a column. The smallest mean
-square error is reported. Close guesses have the smallest mean of errors cut off at a constant's
-median error.
+Nine predictions of each attribute compete: the mean, least squares on cells and shown numbers, also
+with means by shown code, least squares on cells and chosen columns, boosted trees on its residuals,
+boosted trees of medians, their nearest value at a multiple of one step from a column, the commonest
+line, and the densest curve. In each part that the learner divides from the rest, they compete again.
+The smallest mean square error is reported. Close guesses have the smallest mean of errors cut off
+at a constant's median error.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
-from auditor.audit.insider.learner import MOST_ROWS, STRONG, dealt, fit, least_squares
+from auditor.audit.insider.learner import MOST_ROWS, STRONG, Model, dealt, fit, least_squares
 from auditor.audit.measures.closeness import (
     Tolerances,
     closeness_records,
@@ -39,6 +40,11 @@ from auditor.data.copies import FEWEST_EACH
 from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, Measurement
+
+MOST_LINES, MOST_DRAWN, WINDOWS = 4, 5_000, ((5, 3), (24, 6))
+"""Most chosen columns for lines and curves, most rows that decide on them, and neighbours of a
+curve with their densest values: for pure parts, and for a quarter among other rows.
+"""
 
 
 def fitted_records(
@@ -136,27 +142,111 @@ def predictions(
     With least mean square error, and least mean error cut off at a constant's.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
-    numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
-    known = np.column_stack([shown.flat, *numbers])  # the value may be a sum of two columns
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
-        found = []
-        for model, taught in zip(models, parts, strict=True):
-            mean = np.full(len(X), X[taught, j].mean())
-            means = np.column_stack([known, shown.group_means(j)])
-            each = [mean, *(least_squares(v, X[:, j], taught) for v in (known, means))]
-            each += model.steps(shown)
-            found.append([*[*each, each[-1]][:6], on_lattice(each[-1], X[:, j], known, taught)])
-        tried = np.array(found)
-        of_half = np.zeros(len(X), dtype=np.intp)
-        of_half[parts[0]] = 1
-        chosen = np.take_along_axis(tried, of_half[None, None], axis=0)[0][:, rows]
+        found = [
+            candidates(model, shown, X[:, j], shown.numbers, taught)
+            for model, taught in zip(models, parts, strict=True)
+        ]
+        of_half = np.isin(rows, parts[0]).astype(np.intp)
+        part = np.choose(of_half, [which[rows] for _, which in found])
+        chosen = np.choose(of_half, [one[:, rows] for one in alike([one for one, _ in found])])
         left = np.abs(chosen - X[rows, j])
-        guess[:, j] = chosen[(left**2).mean(axis=1).argmin()]
         cut = np.minimum(left, least_median_error(X[rows, j]))
-        near[:, j] = chosen[cut.mean(axis=1).argmin()]
+        for here in (part == place for place in np.unique(part)):
+            guess[here, j] = chosen[(left[:, here] ** 2).mean(axis=1).argmin(), here]
+            near[here, j] = chosen[cut[:, here].mean(axis=1).argmin(), here]
     return guess, near
+
+
+def alike(several: Sequence[Array]) -> list[Array]:
+    """Predictions of shape (q, n), repeated up to the largest q."""
+    most = max(map(len, several))
+    return [np.resize(one, (most, one.shape[1])) for one in several]
+
+
+def candidates(
+    model: Model, shown: Shown, x: Array, numbers: Array, taught: Indices
+) -> tuple[Array, Indices]:
+    """Competing predictions, and the part of every row, shapes (q, n) and (n,)."""
+    means = np.column_stack([numbers, shown.group_means(model.attribute)])
+    each = [np.full(len(x), x[taught].mean())]  # the value may be a sum of two columns
+    each += [least_squares(v, x, taught) for v in (numbers, means)]
+    each = [*each, *model.steps(shown)]
+    columns = np.column_stack([numbers, *(one.values[:, 0] for one in model.chosen[:MOST_LINES])])
+    each = [*[*each, each[-1]][:6], on_lattice(each[-1], x, numbers, taught)]
+    tried = np.array([*each, on_line(x, columns, taught), along_best(x, columns, taught)])
+    if model.inside is None or model.numbers is None:
+        return tried, np.zeros(len(x), dtype=np.intp)
+    found = [
+        candidates(part, shown, x, model.numbers, taught[here[taught]])
+        for part, here in zip(model.parts, (model.inside, ~model.inside), strict=True)
+    ]
+    here, rest = alike([one for one, _ in found])
+    part = 1 + np.where(model.inside, 3 * found[0][1], 3 * found[1][1] + 1)
+    return np.vstack([tried, np.where(model.inside, here, rest)]), part
+
+
+def on_line(x: Array, columns: Array, taught: Indices) -> Array:
+    """Values on the commonest line of the column that shows most values exactly."""
+    most, found, taught = 0, np.full(len(x), x[taught].mean()), few_of(taught)
+    values, first = np.unique(x[taught], return_index=True)
+    for v in columns.T if len(values) > 1 else ():
+        y = v[taught]
+        if slope := commonest(np.diff(y[first]) / np.diff(values)):
+            rest = slope * x[taught] - y
+            start = commonest(rest)
+            hits = int((np.abs(rest - start) <= 1e-6 + 1e-9 * np.abs(y)).sum())
+            if hits > most:
+                most, found = hits, (v + start) / slope
+    return found
+
+
+def commonest(values: Array) -> float:
+    """Commonest value, to six decimals."""
+    return mode(np.round(values, 6).tolist())
+
+
+def few_of(rows: Indices) -> Indices:
+    """At most ``MOST_DRAWN`` rows, evenly spaced."""
+    return rows[:: -(-len(rows) // MOST_DRAWN)]
+
+
+def along_best(x: Array, columns: Array, taught: Indices) -> Array:
+    """Values on the densest curve along the column, and of the window, that errs least."""
+    some, reach = few_of(taught), least_median_error(x[taught])
+    errors = {
+        (k, *window): np.minimum(
+            np.abs(along(v, x, some[::2], *window) - x)[some[1::2]], reach
+        ).mean()
+        for k, v in enumerate(columns.T)
+        for window in WINDOWS
+    }
+    k, *window = min(errors, key=lambda one: errors[one])
+    return along(columns[:, k], x, taught, *window)
+
+
+def along(v: Array, x: Array, taught: Indices, window: int, few: int) -> Array:
+    """Curve through means of the densest ``few`` values of ``window`` neighbours along v.
+
+    Examples
+    --------
+    >>> v = np.arange(8.0)
+    >>> along(v, np.where(v == 3, 99.0, 2 * v), np.arange(8), 5, 3).round(1).tolist()
+    [2.0, 2.0, 4.0, 6.0, 8.0, 10.0, 10.0, 10.0]
+    """
+    order = taught[np.argsort(v[taught], kind="stable")]
+    if len(order) < window:
+        return np.full(len(x), np.median(x[taught]))
+    X, V = (np.lib.stride_tricks.sliding_window_view(each[order], window) for each in (x, v))
+    place = np.argsort(X, axis=1, kind="stable")
+    X, V = np.take_along_axis(X, place, axis=1), np.take_along_axis(V, place, axis=1)
+    first = (X[:, few - 1 :] - X[:, : window - few + 1]).argmin(axis=1)
+    near = first[:, None] + np.arange(few)
+    at, to = (np.take_along_axis(each, near, axis=1).mean(axis=1) for each in (V, X))
+    order = np.argsort(at, kind="stable")
+    return np.interp(v, at[order], to[order])
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
@@ -169,7 +259,7 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
     values, first = np.unique(x[taught], return_index=True)
     for v in known.T if len(values) > 1 else ():
         y = v[taught]
-        if slope := mode(np.round(np.diff(y[first]) / np.diff(values), 6).tolist()):
+        if slope := commonest(np.diff(y[first]) / np.diff(values)):
             start = slope * x[taught[0]] - y[0]
             step = common_step(slope * x[taught] - y - start) / abs(slope)
             best, apart = max((best, apart), (step, (v + start) / slope), key=lambda one: one[0])

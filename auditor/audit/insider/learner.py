@@ -12,9 +12,10 @@
 A column is learnt on one random half of the training rows and scored on the other, both ways. At
 most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
 other half, the best of each family first. Least squares on cells, differences and chosen columns
-predict again. Gradient boosting (scikit-learn) predicts the residual.
+predict again. Gradient boosting (scikit-learn) predicts the residual. Rows that a column divides
+from the rest because relations differ there (``divided``), and the rest, have their own models.
 
-Assumed, *not checked*: records are perturbed alike, except for what a column shows.
+Assumed, *not checked*: records are perturbed alike, except for what a column or the place shows.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
-from auditor.base.types import Array, Indices
+from auditor.base import scipy
+from auditor.base.types import Array, Flags, Indices
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
-from auditor.numerics.statistics import column_ranks
+from auditor.numerics.statistics import column_ranks, standardised
 
 MOST_ROWS = 20_000
 """Most rows that the learner is fitted to and judged on."""
@@ -48,6 +50,10 @@ MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
+SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 4.5, 16, 2
+"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, and
+most divisions in turn.
+"""
 
 
 class Trees(NamedTuple):
@@ -111,6 +117,20 @@ class Task:
     parts: tuple[Indices, Indices]
     run: int
 
+    @property
+    def rows(self) -> Indices:
+        """Rows that decide on a division."""
+        return self.taught[:: max(1, len(self.taught) // (2 * SCORED_ROWS))]
+
+
+class Level(NamedTuple):
+    """A column, its bins in a task's rows, and whether it has an order and may divide rows."""
+
+    column: Column
+    bins: Indices
+    ordered: bool
+    divides: bool
+
 
 def edges_of(v: Array | Indices) -> Array | None:
     """Edges of about ``BINS`` bins with equal counts; None for codes."""
@@ -143,13 +163,15 @@ def families() -> list[Feature]:
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
-def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
-    """Columns that help each task, best first."""
+def helpful(shown: Shown, tasks: Sequence[Task]) -> tuple[list[list[Chosen]], list[list[Level]]]:
+    """Columns that help each task, best first, and all columns; none for few rows."""
     found: list[list[Chosen]] = [[] for _ in tasks]
-    for family in families():
-        for best, tried in zip(found, _tried(family, shown, tasks), strict=True):
+    levels: list[list[Level]] = [[] for _ in tasks]
+    enough = min(len(task.taught) for task in tasks) >= FEWEST_ROWS
+    for family in families() if enough else ():
+        for best, tried in zip(found, _tried(family, shown, tasks, levels), strict=True):
             best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
-    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
+    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found], levels
 
 
 class Binned(NamedTuple):
@@ -165,22 +187,32 @@ class Binned(NamedTuple):
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
-def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
+def _tried(
+    family: Feature, shown: Shown, tasks: Sequence[Task], levels: list[list[Level]]
+) -> list[list[Chosen]]:
     found: list[list[Chosen]] = [[] for _ in tasks]
+    places = list(zip(found, levels, tasks, strict=True))
+
+    def level(column: Column, one: Binned, task: Task) -> Level:
+        return Level(column, one.bins[task.rows], one.edges is not None, family.divides)
+
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
             one = Binned.of(column(shown))
-            for each, task in zip(found, tasks, strict=True):
+            for each, own, task in places:
+                own.append(level(column, one, task))
                 each += _try(column, [one] * 3, task)
         return found
-    for each, task in zip(found, tasks, strict=True):
+    for each, own, task in places:
         learnt = [
             dict(family.columns(shown, known))
             for known in (task.known, *map(task.known.only, task.parts))
         ]
         for name, column in learnt[0].items():
+            own.append(level(column, one := Binned.of(column(shown)), task))
             if all(name in columns for columns in learnt):
-                each += _try(column, [Binned.of(columns[name](shown)) for columns in learnt], task)
+                rest = [Binned.of(columns[name](shown)) for columns in learnt[1:]]
+                each += _try(column, [one, *rest], task)
     return found
 
 
@@ -218,6 +250,98 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
     return [Chosen(column, encoder, float(gains.mean()), found)]
 
 
+def divided(
+    shown: Shown, levels: Sequence[Level], task: Task, x: Array
+) -> tuple[Flags, Array] | None:
+    """Surest division of the rows by the bins of a column, and numbers that help in the part.
+
+    | symbol | meaning |
+    | --- | --- |
+    | ``u, s`` | normal scores of a column, and of x less their mean by bin |
+    | ``a`` | size of residuals of x by least squares on all numbers |
+    | ``b`` | likewise by bin, fitted to the other half of the rows |
+    | ``e`` | ``u s`` for each column, and ``a − b`` |
+
+    The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
+    Hilferty). ``a − b`` is tested against a mean of 0.
+    """
+    rows, some = task.rows, [one for one in levels if one.ordered]
+    m, sure, best = len(rows), SURELY, None
+    y, half = x[rows, None], np.arange(m) % 2
+    numbers = shown.numbers[:, :MOST_BESIDE]
+    D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
+    ranks = column_ranks(np.column_stack([y, *(one.bins for one in some)])) - 0.5 / m
+    x_scores, *scores = standardised(scipy.special.ndtri(ranks), 1e-9).T[:, :, None]
+    U = np.hstack(scores)
+    a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
+    squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
+    for gate in (one for one in levels if one.divides):
+        of, n, d = *sums_by(gate.bins), len(np.unique(gate.bins)) - 1
+        if not 0 < d < m // 4:
+            continue
+        of_half, _ = sums_by(2 * gate.bins + half)
+        gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
+        fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
+        other = np.minimum(2 * gate.bins + 1 - half, len(fits) - 1)
+        b = np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
+        e = np.hstack([U * (x_scores - (of @ x_scores / n)[gate.bins]), a - b])
+        whole, between = (e**2).sum(axis=0), ((of @ e) ** 2 / n).sum(axis=0)
+        within = np.maximum((whole - between) / (m - d - 1), 1e-9 * whole / m + 1e-300)
+        ratio = (between - e.sum(axis=0) ** 2 / m) / d / within
+        z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
+        z[-1] = e[:, -1].sum() / np.sqrt(whole[-1] + 1e-300)
+        if z.max() > sure:
+            sure, k = float(z.max()), int(z.argmax())
+            best = gate.column, some[k].column if k < len(some) else None, e[:, k]
+    if best is None:
+        return None
+    gate_of, helps, gain = best
+    if helps is not None:
+        numbers = np.column_stack([numbers, helps(shown)])
+    v = gate_of(shown)
+    inside = part_of(v, rows, gain)
+    fit = least_squares(numbers, x, rows[inside[rows]])
+    return part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows]), numbers
+
+
+def sums_by(bins: Indices) -> tuple[Any, Array]:
+    """Sparse matrix that sums rows by bin, and numbers of rows, shape (bins, 1)."""
+    shape = len(bins), int(bins.max()) + 1
+    of = scipy.sparse.csr_array((np.ones(shape[0]), bins, np.arange(shape[0] + 1)), shape)
+    return of.T.tocsr(), np.maximum(np.bincount(bins), 1)[:, None]
+
+
+def part_of(v: Array | Indices, rows: Indices, e: Array) -> Flags:
+    """Rows in the bins of v with the largest means of e, or in one stretch with a larger sum.
+
+    Parameters
+    ----------
+    v : ndarray of shape (n,)
+    e : ndarray of shape (len(rows),)
+    """
+    every = Binned.of(v)
+    bins, e = every.bins[rows], e - e.mean()
+    n = np.bincount(bins, minlength=int(every.bins.max()) + 1)
+    sums = np.bincount(bins, e, len(n))
+    order = np.argsort(-sums / np.maximum(n, 1), kind="stable")
+    size, total = n[order].cumsum()[:-1], sums[order].cumsum()[:-1]
+    cut = int((total**2 / np.maximum(size * (len(rows) - size), 1)).argmax())
+    inside = np.isin(every.bins, order[: cut + 1])
+    here = inside[rows]
+    if every.edges is None or here.all():
+        return inside
+    e -= (e[here].mean() + e[~here].mean()) / 2.0
+    order = rows[np.argsort(v[rows], kind="stable")]
+    total = np.append(0.0, e[np.argsort(v[rows], kind="stable")].cumsum())
+    last = int((total - np.minimum.accumulate(total)).argmax())
+    first = int(total[: last + 1].argmin())
+    if total[last] - total[first] < e[here].sum():
+        return inside
+    ends = np.concatenate([[-np.inf], v[order], [np.inf]])
+    low, high = (ends[[first, last]] + ends[[first + 1, last + 1]]) / 2.0
+    return np.asarray((low < v) & (v <= high))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Prediction of an attribute from cells.
@@ -234,6 +358,12 @@ class Model:
     high: float
     robust: Any = None
     """Trees of medians, which long tails do not move."""
+    inside: Flags | None = None
+    """Rows of a part that a column divides from the rest, shape (n,)."""
+    numbers: Array | None = None
+    """Numbers that help in the part, shape (n, q)."""
+    parts: Sequence[Model] = ()
+    """Models of the part and of the rest."""
 
     def predict(self, shown: Shown) -> Array:
         """Addition to the first prediction, shape (n,)."""
@@ -294,19 +424,40 @@ def fit(
             known = known.only(taught)
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
-    enough = min(map(len, folds)) >= FEWEST_ROWS
-    chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
+    divisions = MOST_DIVISIONS if size is STRONG else 0
     models = [
-        _model(shown, task, best, goal, size if enough else None)
-        for task, best, goal in zip(tasks, chosen, goals, strict=True)
+        _in_parts(shown, task, best, levels, goal, size, divisions)
+        for task, best, levels, goal in zip(tasks, *helpful(shown, tasks), goals, strict=True)
     ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
 
 
-def _model(
-    shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
+def _in_parts(
+    shown: Shown,
+    task: Task,
+    best: list[Chosen],
+    levels: Sequence[Level],
+    goal: Array,
+    size: Trees,
+    divisions: int,
 ) -> Model:
+    model = _model(shown, task, best, goal, size)
+    division = divided(shown, levels, task, goal) if divisions and levels else None
+    if division is None:
+        return model
+    (inside, numbers), parts = division, list[Model]()
+    for here in (inside, ~inside):
+        taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
+        if min(map(len, halves)) < FEWEST_TOGETHER:
+            return model
+        part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
+        (own,), (more,) = helpful(shown, [part])
+        parts.append(_in_parts(shown, part, own, more, goal, size, divisions - 1))
+    return replace(model, inside=inside, numbers=numbers, parts=parts)
+
+
+def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees) -> Model:
     taught, cells = task.taught, np.hstack([shown.flat, shown.differences])
     values = np.hstack([cells, *(one.values for one in chosen)])
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
@@ -328,7 +479,7 @@ def _model(
         high + (high - low),
     )
     rest = y[taught] - model.linear_only(values[taught])
-    if size is None or rest.std() <= 1e-9 * y[taught].std():
+    if len(taught) < FEWEST_ROWS or rest.std() <= 1e-9 * y[taught].std():
         return model
     seen, robust = _for_trees(values, shown, task.known.attribute)[taught], None
     if size is STRONG:

@@ -45,8 +45,9 @@ class MovedRows(Feature):
         there = np.isfinite(known.left)
         x = np.zeros((n, 1))
         x[there] = standard_ranks(known.x[there][:, [known.attribute]])
-        for c in range(shown.scores.shape[1]):
-            y = shown.scores[:, [c]]
+        cells, numbers = shown.flat.shape[1], range(shown.numbers.shape[1])
+        for c in [*numbers[: min(cells, MOST_PAIRED)], *numbers[cells : cells + MOST_PAIRED]]:
+            y = standard_ranks(shown.numbers[:, [c]])
             if places := [step * (np.arange(n) + k) % n for step, k in distances(x, y)]:
                 alike = [(x * y[each])[:, 0] for each in places]
                 agree = np.abs(scipy.ndimage.uniform_filter1d(alike, NEAR, axis=1))
@@ -89,8 +90,8 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
 
 
 def at_place(c: int, place: Indices, shown: Shown) -> Array:
-    """Cell of the rows at some places."""
-    return shown.flat[place, c]
+    """Cell or shown number of the rows at some places."""
+    return shown.numbers[place, c]
 
 
 def voted(q: Array) -> Indices:

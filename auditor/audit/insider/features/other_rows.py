@@ -120,21 +120,41 @@ def group_mean(c: int, other: int, shown: Shown) -> Array:
     return mean_of_others(code(c, shown), shown.flat[:, other])
 
 
-SHORT = 128
-"""Rows of short stretches, for noise of changing frequency."""
+PERIODS, SHORT = 33, 128
+"""Least row number without a remainder of its own, and rows of short stretches, for noise of changing frequency."""
 
 
 @register
-class Place(Feature):
-    """Normal scores of place and key, and periodic parts of cells."""
+class Gates(Feature):
+    """Columns without cells: place, key, row numbers' remainders, shown columns and their rows."""
 
-    name = "place"
+    name, divides = "gates", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         yield "place", lambda s: scores(np.arange(len(s.cells)))
         if shown.keys is not None:
             yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
+        yield from each("row", lambda k, s: np.arange(len(s.cells)) % k, range(2, PERIODS))
+        values = [v for _, v in shown.beside]
+        numbers = [k for k, v in enumerate(values) if v.dtype.kind == "f"]
+        codes = [k for k, v in enumerate(values) if v.dtype.kind in "iu" and many_alike(v)]
+        whole = [k for k in numbers if (values[k] % 1.0 == 0.0).all()]
+        yield from each("column", lambda k, s: s.beside[k][1], [*numbers, *codes])
+        yield from each("last digit", lambda k, s: (s.beside[k][1] % 10.0).astype(np.intp), whole)
+        near = [*numbers, *codes], (-1, 1)
+        yield from each("near row", lambda k, r, s: np.roll(s.beside[k][1], r), *near)
+        yield from each("codes", lambda g, s: g, [group for _, group in shown.groups])
+
+
+@register
+class Periodic(Feature):
+    """Periodic parts of cells."""
+
+    name = "periodic"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
         few = range(min(shown.series.shape[1], MOST_PAIRED))
         for part in (periodic, periodic_in_stretches):
             yield from each("periodic part", part, few)
@@ -179,17 +199,13 @@ MOST_MEANS = 128
 
 @register
 class ShownColumns(Feature):
-    """Unaudited columns, rows in their order, products, ratios, and means by value."""
+    """Rows in the order of unaudited columns, their products, ratios, and means by value."""
 
     name = "shown-columns"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        kinds = [v.dtype.kind for _, v in shown.beside]
-        numbers = [k for k, kind in enumerate(kinds) if kind == "f"]
-        codes = [k for k, kind in enumerate(kinds) if kind in "iu"]
-        codes = [k for k in codes if many_alike(shown.beside[k][1])]
-        yield from each("column", lambda k, s: s.beside[k][1], [*numbers, *codes])
+        numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
         most = max(1, MOST_MEANS // max(1, len(shown.groups)))
         groups, few = [group for _, group in shown.groups], range(shown.flat.shape[1])
         yield from each("mean", lambda g, c, s: mean(g, s.flat[:, c]), groups, few[:most])
@@ -205,7 +221,6 @@ class ShownColumns(Feature):
             combinations(numbers[:FEW], 2),
         )
         yield from each("ratio", ratio_beside, permutations(numbers[:FEW], 2))
-        yield from each("near row", lambda k, r, s: np.roll(s.beside[k][1], r), numbers, (-1, 1))
         yield from each("shown order", at_place, few[:MOST_PAIRED], numbered_rows(shown.beside))
 
 
