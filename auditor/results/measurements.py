@@ -157,16 +157,11 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON: its Parquet file in base 64."""
-        text = core_schema.str_schema()
+        """Schema of a table in JSON, with numbers and codes in base 64."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(
-                lambda written: from_parquet(b64decode(written)), text
-            ),
+            core_schema.no_info_after_validator_function(_from_plain, core_schema.dict_schema()),
             core_schema.is_instance_schema(cls),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda table: b64encode(parquet(table)).decode(), return_schema=text
-            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
         )
 
     def __repr__(self) -> str:
@@ -332,6 +327,31 @@ def from_parquet(content: bytes) -> Measurements:
         TypeError,
     ) as error:
         raise ValueError(type(error).__name__) from None
+
+
+def _plain(measurements: Measurements) -> Plain:
+    def text(array: NDArray[Any]) -> str:
+        return b64encode(array.tobytes()).decode()
+
+    return {
+        field: text(column) if field in NUMBERS else [text(column.places), column.values]
+        for field, column in measurements.columns.items()
+    }
+
+
+def _from_plain(plain: Plain) -> Measurements:
+    columns = dict[str, Column]()
+    try:
+        for field in Measurement._fields:
+            if field in NUMBERS:
+                columns[field] = np.frombuffer(b64decode(plain[field]))
+            else:
+                codes, values = plain[field]
+                values = [tuple(value) if isinstance(value, list) else value for value in values]
+                columns[field] = Coded(np.frombuffer(b64decode(codes), np.intp), values)
+    except (KeyError, TypeError) as error:
+        raise ValueError(type(error).__name__) from None
+    return Measurements(columns)
 
 
 def _columns(measurements: Measurements) -> dict[str, Column]:

@@ -16,17 +16,18 @@ best linear attack, and ``1 − p`` the noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.base import scipy
 from auditor.base.types import Array, Coalition
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
+from auditor.numerics.statistics import root
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled
@@ -152,7 +153,7 @@ def _added(
         limit = float(np.log(FURTHEST))
         if not excess(-limit) < 0.0 < excess(limit):
             return None
-        return float(np.exp(scipy.optimize.brentq(excess, -limit, limit, xtol=1e-9)))
+        return math.exp(root(excess, -limit, limit))
 
     if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
         # known without any copy, so noise cannot hide it
@@ -203,7 +204,7 @@ def _replaced(
         def excess(p: float) -> float:
             return left_by_retention(prior, p, pi) - share
 
-        return float(scipy.optimize.brentq(excess, 0.0, 1.0))
+        return root(excess, 0.0, 1.0)
 
     half, worth = retention(HALF), retention(max(left, NOTHING))
     multilevel = scheme.multilevel

@@ -31,6 +31,7 @@ from auditor.base import DataError, pd, scipy
 from auditor.base.types import Array
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Outline, Synthetic
+from auditor.numerics.statistics import root
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
@@ -134,7 +135,7 @@ def copula_parameter(rho: float) -> float:
 
     if excess(-1.0) >= 0 or excess(1.0) <= 0:
         return float(np.sign(rho))
-    return float(scipy.optimize.brentq(excess, -1.0, 1.0))
+    return root(excess, -1.0, 1.0)
 
 
 def age_quantile(p: Array) -> Array:

@@ -20,7 +20,7 @@ conditional on the noise of other records.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -30,6 +30,7 @@ from auditor.base import scipy
 from auditor.base.types import Array, Flags, Levels
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
+from auditor.numerics.statistics import root
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import (
     BITS,
@@ -49,13 +50,6 @@ TAIL_STEPS = 40
 MOST_SUMMED = 10**5
 """Most Skellam probabilities summed; beyond, the μ bound is larger by a share of ``1/(3v)``.
 """
-
-
-def root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Root between ends of unequal signs, by Brent's method."""
-    from scipy.optimize import brentq
-
-    return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
