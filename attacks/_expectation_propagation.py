@@ -69,10 +69,10 @@ class Likelihood(NamedTuple):
         Given copies of shape (n, k).
         """
         if isinstance(channel, Overlap):
-            low, high = ((end[None, None] - origin) / unit for end in channel.overlap(copies))
-            width = np.maximum(high - low, 1e-6 * channel.noise.std / unit)[0, 0]
-            flat, centre = np.zeros_like(low), (low + high)[0, 0] / 2.0
-            return cls(low, high, flat, flat, centre, width / np.sqrt(12.0))
+            low, high = ((end - origin) / unit for end in channel.overlap(copies))
+            width, flat = np.maximum(high - low, 1e-6 * channel.noise.std / unit), 0.0 * low
+            centre, std = (low + high) / 2.0, width / np.sqrt(12.0)
+            return cls(low[None, None], high[None, None], flat, flat, centre, std)
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
         log_f = np.maximum(channel.log_likelihood(copies, knots), LEAST).T[:, None].copy()
@@ -108,17 +108,8 @@ class Likelihood(NamedTuple):
 
 def _is_normal(channel: Channel) -> bool:
     return channel.exact or (
-        isinstance(channel, Product)
-        and channel.noise.distribution == "skellam"
-        and channel.noise.excess_kurtosis < NEARLY_NORMAL
+        channel.noise.distribution == "skellam" and channel.noise.excess_kurtosis < NEARLY_NORMAL
     )
-
-
-def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
-    """Return mean and variance of a normal close to the likelihood."""
-    if isinstance(channel, Product):
-        return channel.normal_like(copies)
-    return channel.value(copies), channel.noise.std**2
 
 
 class Found(NamedTuple):
@@ -159,7 +150,7 @@ class RowsInAnyNoise(NoisyRows):
             for channel, y, o, one in given
         )
         centres, variances = zip(
-            *(_normal_like(channel, y) for channel, y, _, _ in given), strict=True
+            *(channel.normal_like(y) for channel, y, _, _ in given), strict=True
         )
         s = np.array(variances) / unit**2
         kurtosis = [0.0 if channel.exact else channel.noise.excess_kurtosis for channel in found]
@@ -196,8 +187,7 @@ class RowsInAnyNoise(NoisyRows):
 
     def mean(self, prior: Mixture) -> Array:
         """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        found = self._posteriors(prior)
-        return np.concatenate([(each.q * each.b).sum(axis=1).T for each in found])
+        return np.concatenate([(q * b).sum(axis=1).T for q, _, b, _ in self._posteriors(prior)])
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:

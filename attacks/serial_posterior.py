@@ -148,13 +148,11 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
         return None
     seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
     for A in started:
-        return None if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
+        return A if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
     alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
-    for half, other in (
-        (slice(0, None, 2), slice(1, None, 2)),
-        (slice(1, None, 2), slice(0, None, 2)),
-    ):
+    even, odd = slice(0, None, 2), slice(1, None, 2)
+    for half, other in ((even, odd), (odd, even)):
         A, predicted = maximised(seen[..., half], prior, seen[..., other])
         halves.append(A)
         gain[other] = predicted - alone[other]
@@ -218,7 +216,7 @@ def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
     for t, b in enumerate(B):
         here = b * (A.mT @ alpha[t - 1] if t else pi[..., None])
         here.sum(axis=-2, out=chances[t])
-        np.divide(here, chances[t, ..., None, :], out=alpha[t])
+        alpha[t] = here / chances[t, ..., None, :]
     return alpha, chances
 
 
@@ -241,8 +239,8 @@ def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
 
     E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start; one loop does both.
     """
-    both = np.stack([A, A.T]), np.stack([pi, np.ones(len(A))]), np.stack([B, B[::-1]], axis=1)
-    found, chances = forward(*both)
+    both, starts = np.stack([B, B[::-1]], axis=1), np.array([pi, np.ones(len(A))])
+    found, chances = forward(np.array([A, A.T]), starts, both)
     before, gamma = found[:-1, 0], found[-2::-1, 1]
     sums = ((A.T @ before) * gamma).sum(axis=1)  # of each term α_{t−1} A γ_t
     moves = ((before / sums[:, None]) @ gamma.mT).sum(axis=0)

@@ -145,9 +145,8 @@ def run(
 def _import() -> None:
     """Import the run's modules and all plugins, once for all forks."""
     from auditor import registry
-    from auditor.runs import output, run_scenario
+    from auditor.runs import run_scenario  # noqa: F401
 
-    del output, run_scenario
     registry.discover()
 
 

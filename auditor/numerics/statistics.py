@@ -39,6 +39,8 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 def root(f: Callable[[float], float], low: float, high: float) -> float:
     """Root of a monotone function between two numbers, by bisection.
 
+    The nearer end if the function has no root.
+
     Importing ``scipy.optimize`` takes as long as drawing a million numbers.
 
     Examples

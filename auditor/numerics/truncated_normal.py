@@ -109,7 +109,7 @@ def propagated(
         Least cavity variances.
     """
     h, p, moved, B, log_det = (part.copy() for part in start)
-    log_C, m = np.zeros_like(h), np.broadcast_to(m, h.shape)
+    log_C = np.zeros_like(h)
     least = np.broadcast_to(least, len(h))
     furthest = FURTHEST * np.sqrt(np.einsum("aa...->a...", B) + least[:, None, None])
     for a in order:
@@ -127,8 +127,7 @@ def propagated(
         grown = np.maximum(1.0 + more * v, LEAST)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         moved += column * ((shift - more * (m[a] + moved[a])) / grown)
-        scaled = column * (more / grown)
-        for row, one in zip(B, scaled, strict=True):
+        for row, one in zip(B, column * (more / grown), strict=True):
             row -= column * one
         log_det += np.log(grown)
         log_C[a], h[a], p[a] = new_C, new_h, new_p

@@ -33,7 +33,7 @@ def begin_program() -> None:
     Child processes inherit the limit. Pydantic's plugin search is off. Imports and tables make few
     cycles, and searching for them took 6 % of a short run.
     """
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(50_000)
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

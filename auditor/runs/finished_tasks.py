@@ -177,8 +177,7 @@ class FinishedTasks:
                     self._remove_others()
                 state = json.dumps(self._parts).encode()
                 write_atomically(self._folder / STATE, state, private=True)
-        kept: list[ReleaseAudit] = _decode(json.loads(text)[1])
-        return kept
+        return list(_decode(json.loads(text)[1]))
 
     def finish(self) -> None:
         """Remove files that the whole run's results do not use."""

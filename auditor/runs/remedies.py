@@ -92,7 +92,7 @@ def remedy_of(
         return Pencil.of(_beyond(K_X, known), law.shape)
 
     found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
-    return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
+    return max(found, key=lambda one: (not one.levels, one.levels or [-one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Cell]:
@@ -150,10 +150,9 @@ def _added(
         def excess(log_v: float) -> float:
             return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
 
-        limit = float(np.log(FURTHEST))
-        if not excess(-limit) < 0.0 < excess(limit):
-            return None
-        return math.exp(root(excess, -limit, limit))
+        limit = math.log(FURTHEST)
+        log_v = root(excess, -limit, limit)
+        return math.exp(log_v) if abs(log_v) < limit else None
 
     if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
         # known without any copy, so noise cannot hide it
@@ -201,10 +200,7 @@ def _replaced(
     pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None
 
     def retention(share: float) -> float:
-        def excess(p: float) -> float:
-            return left_by_retention(prior, p, pi) - share
-
-        return root(excess, 0.0, 1.0)
+        return root(lambda p: left_by_retention(prior, p, pi) - share, 0.0, 1.0)
 
     half, worth = retention(HALF), retention(max(left, NOTHING))
     multilevel = scheme.multilevel

@@ -204,7 +204,7 @@ class _File:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             # by default blocks of distinct numbers get dictionaries: five times the time, a quarter larger
             self._writer = self._writer or pq.ParquetWriter(
-                self._handle, table.schema, dictionary_pagesize_limit=2**16
+                self._handle, table.schema, dictionary_pagesize_limit=65_536
             )
             self._writer.write_table(table)
         else:

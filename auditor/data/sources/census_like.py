@@ -129,13 +129,7 @@ def copula_parameter(rho: float) -> float:
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled
     terms = (a * b)[1:] / np.sqrt(AGE.variance * INCOME.variance)
-
-    def excess(r: float) -> float:
-        return float(terms @ r ** k[1:]) - rho
-
-    if excess(-1.0) >= 0 or excess(1.0) <= 0:
-        return float(np.sign(rho))
-    return root(excess, -1.0, 1.0)
+    return root(lambda r: terms @ r ** k[1:] - rho, -1.0, 1.0)
 
 
 def age_quantile(p: Array) -> Array:

@@ -74,8 +74,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Least ε ≥ 0 at which μ-Gaussian privacy is (ε, δ), 0 < δ < 1."""
-    if gaussian_delta(mu, 0.0) <= delta:
-        return 0.0
     # Φ(μ/2 − ε/μ) ≥ δ(ε), and Φ(−z) ≤ e^{−z²/2}: at z = √(2 ln 1/δ) the first is at most δ.
     high = mu * (mu / 2.0 + math.sqrt(2.0 * math.log(1.0 / delta)))
     if not high <= LARGEST:
@@ -158,10 +156,8 @@ def skellam_delta(d: int, v: float, epsilon: float) -> float:
 @lru_cache(maxsize=2**12)
 def skellam_epsilon(d: int, v: float, delta: float) -> float:
     """Least ε ≥ 0 of ``skellam_delta``."""
-    if skellam_delta(d, v, 0.0) <= delta:
-        return 0.0
-    high = concentrated_epsilon(skellam_rho(d, v), delta)
-    return root(lambda epsilon: skellam_delta(d, v, epsilon) - delta, 0.0, high)
+    most = concentrated_epsilon(skellam_rho(d, v), delta)
+    return root(lambda epsilon: skellam_delta(d, v, epsilon) - delta, 0.0, most)
 
 
 MOST_CORNERS = 20
