@@ -84,6 +84,10 @@ class Channel(ABC):
         points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
         return points, self.log_likelihood(copies, points)
 
+    def normal_like(self, copies: Array) -> tuple[Array, float]:
+        """Return mean and variance of a normal close to the likelihood."""
+        return self.value(copies), self.noise.std**2
+
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Return the ends of the possible part of intervals, shapes (b,)."""
         return low, high

@@ -6,11 +6,11 @@ preserves mass, mean and variance given all other factors.
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``L_a(x)`` | likelihood of attribute a's value, log-linear between knots | | ``_channel`` |
-| ``C, h, p`` | ``C exp(h x − p x²/2)``, which replaces ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
+| ``C, h, p`` | ``C exp(h x − p x²/2)``, which replaces ``L_a`` in component k | (K, n), (N, K, n), (N, K, n) | minka2001 |
 | ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011 |
 | ``q`` | posterior probability of each component, given a row | (K, n) | bovy2011 |
-| ``b`` | ``m + B (h − p m)``: posterior mean in the component | (K, n, N) | |
-| ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (K, n, N, N) | |
+| ``b`` | ``m + B (h − p m)``: posterior mean in the component | (N, K, n) | |
+| ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (N, N, K, n) | |
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
 *Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
@@ -50,9 +50,9 @@ THINNEST = 1e6
 class Likelihood(NamedTuple):
     """One attribute's likelihood in n rows, log-linear in P pieces.
 
-    ``exp(height + slope·x)`` from ``low`` to ``high``.
+    ``exp(height + slope·x)`` from ``low`` to ``high``, shapes (P, 1, n).
 
-    ``centre, std``: of a normal about as wide.
+    ``centre, std``: of a normal about as wide, shapes (n,).
     """
 
     low: Array
@@ -69,20 +69,20 @@ class Likelihood(NamedTuple):
         Given copies of shape (n, k).
         """
         if isinstance(channel, Overlap):
-            low, high = ((end[:, None] - origin) / unit for end in channel.overlap(copies))
-            width = np.maximum(high - low, 1e-6 * channel.noise.std / unit)[:, 0]
-            flat, centre = np.zeros_like(low), (low + high)[:, 0] / 2.0
-            return cls(low, high, flat, flat, centre, width / np.sqrt(12.0))
+            low, high = ((end - origin) / unit for end in channel.overlap(copies))
+            width, flat = np.maximum(high - low, 1e-6 * channel.noise.std / unit), 0.0 * low
+            centre, std = (low + high) / 2.0, width / np.sqrt(12.0)
+            return cls(low[None, None], high[None, None], flat, flat, centre, std)
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
-        t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
-        width = np.diff(t, axis=1)
-        slope = quotient(np.diff(log_f, axis=1), width)
-        low, high = t[:, :-1].copy(), t[:, 1:].copy()
-        low[:, 0], high[:, -1] = -np.inf, np.inf
+        log_f = np.maximum(channel.log_likelihood(copies, knots), LEAST).T[:, None].copy()
+        t = (knots.T[:, None] - origin) / unit
+        slope = quotient(np.diff(log_f, axis=0), np.diff(t, axis=0))
+        low, high = t[:-1].copy(), t[1:].copy()
+        low[0], high[-1] = -np.inf, np.inf
         centre, variance = channel.normal_like(copies)
-        std = np.full(len(t), np.sqrt(variance) / unit)
-        height = log_f[:, :-1] - slope * t[:, :-1]
+        std = np.full(len(knots), np.sqrt(variance) / unit)
+        height = log_f[:-1] - slope * t[:-1]
         return cls(low, high, height, slope, (centre - origin) / unit, std)
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
@@ -90,21 +90,13 @@ class Likelihood(NamedTuple):
 
         Shapes (K, n).
         """
-        m, v = mean[..., None], variance[..., None]
-        shifted = m + self.slope * v
-        log_mass, inside, spread = cut_normal(shifted, v + 0.0 * shifted, self.low, self.high)
-        log_w = self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
+        shifted = mean + self.slope * variance
+        log_mass, inside, spread = cut_normal(shifted, variance, self.low, self.high)
+        log_w = self.height + self.slope * (mean + 0.5 * self.slope * variance) + log_mass
         # scipy's logsumexp is ten times slower on a few pieces
-        top = log_w.max(axis=-1, keepdims=True)
-        w = np.exp(log_w - top)
-        total = w.sum(axis=-1, keepdims=True)
-        w /= total
-        found = (w * inside).sum(axis=-1)
-        return (
-            (top + np.log(total))[..., 0],
-            found,
-            (w * (spread + (inside - found[..., None]) ** 2)).sum(axis=-1),
-        )
+        w, log_total = normalised(log_w)
+        found = (w * inside).sum(axis=0)
+        return log_total, found, (w * (spread + (inside - found) ** 2)).sum(axis=0)
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
@@ -116,17 +108,8 @@ class Likelihood(NamedTuple):
 
 def _is_normal(channel: Channel) -> bool:
     return channel.exact or (
-        isinstance(channel, Product)
-        and channel.noise.distribution == "skellam"
-        and channel.noise.excess_kurtosis < NEARLY_NORMAL
+        channel.noise.distribution == "skellam" and channel.noise.excess_kurtosis < NEARLY_NORMAL
     )
-
-
-def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
-    """Return mean and variance of a normal close to the likelihood."""
-    if isinstance(channel, Product):
-        return channel.normal_like(copies)
-    return channel.value(copies), channel.noise.std**2
 
 
 class Found(NamedTuple):
@@ -167,7 +150,7 @@ class RowsInAnyNoise(NoisyRows):
             for channel, y, o, one in given
         )
         centres, variances = zip(
-            *(_normal_like(channel, y) for channel, y, _, _ in given), strict=True
+            *(channel.normal_like(y) for channel, y, _, _ in given), strict=True
         )
         s = np.array(variances) / unit**2
         kurtosis = [0.0 if channel.exact else channel.noise.excess_kurtosis for channel in found]
@@ -177,13 +160,13 @@ class RowsInAnyNoise(NoisyRows):
 
     def part(self, where: NDArray[np.generic] | slice) -> RowsInAnyNoise:
         parts = (
-            None if each is None else Likelihood(*(array[where] for array in each))
+            None if each is None else Likelihood(*(array[..., where] for array in each))
             for each in self.likelihoods
         )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
     def _posteriors(self, prior: Mixture) -> Iterator[Found]:
-        pieces = [each.low.shape[1] for each in self.likelihoods if each is not None]
+        pieces = [len(each.low) for each in self.likelihoods if each is not None]
         for part in self.pieces(prior.size * max([self.s.size**2, *pieces]) // WIDER):
             assert isinstance(part, RowsInAnyNoise)
             yield posterior(prior, part, ROUNDS)
@@ -195,32 +178,32 @@ class RowsInAnyNoise(NoisyRows):
     def moments(self, prior: Mixture) -> Moments:
         parts = []
         for q, log, b, B in self._posteriors(prior):
-            d = b - prior.means[:, None]
-            weighed = q[..., None] * d
-            second = weighed.mT @ d + np.einsum("kn,knab->kab", q, B)
-            parts.append((q.sum(axis=1), weighed.sum(axis=1), second, log.sum()))
+            d = b.swapaxes(0, 1) - prior.means[:, :, None]
+            weighed = q[:, None] * d
+            second = weighed @ d.mT + np.einsum("kn,abkn->kab", q, B)
+            parts.append((q.sum(axis=1), weighed.sum(axis=2), second, log.sum()))
         total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
         return Moments(total, first, second, float(log_likelihood))
 
     def mean(self, prior: Mixture) -> Array:
         """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        found = self._posteriors(prior)
-        return np.concatenate([np.einsum("kn,kna->na", each.q, each.b) for each in found])
+        return np.concatenate([(q * b).sum(axis=1).T for q, _, b, _ in self._posteriors(prior)])
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     """Return the posterior of n rows by expectation propagation."""
-    u, s, m, V = rows.u, rows.s, prior.means[:, None], prior.covariances
+    u, s, V = rows.u, rows.s, prior.covariances
     # from normal noise only: a normal instead of Laplace would move an outlying row too far
     start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
-    (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
+    (K, n), M, m = (prior.size, len(u)), np.eye(len(s)) + V * start, prior.means.T[:, :, None]
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
     B = np.linalg.solve(M, V)
+    p = start[:, None, None]
     known = (
-        np.tile(start * u, (K, 1, 1)),
-        np.tile(start, (K, n, 1)),
-        (u - m) * start @ B,
-        np.repeat(B[:, None], n, axis=1),
+        np.tile(p * u.T[:, None], (1, K, 1)),
+        np.tile(p, (1, K, n)),
+        np.einsum("kba,bkn->akn", B, p * (u.T[:, None] - m)),
+        np.repeat(np.moveaxis(B, 0, 2)[..., None], n, axis=3),
         np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
     )
     likelihoods = {a: each for a, each in enumerate(rows.likelihoods) if each is not None}

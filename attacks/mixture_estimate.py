@@ -93,13 +93,11 @@ class MixtureEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         if view.law is not None and view.law.distribution != "gaussian":
-            return self._under_any_law(view, blocks, Seen.of(view))
+            return self._under_any_law(view, blocks)
         return gaussian(self, view, blocks)
 
-    def _under_any_law(
-        self, view: View, blocks: Iterable[list[Array]], seen: Seen
-    ) -> Reconstruction:
-        found = channels(view)
+    def _under_any_law(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        seen, found = Seen.of(view), channels(view)
         unit = np.array([channel.noise.std or 1.0 for channel in found])
         K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
         prior = Mixture(np.ones(1), np.zeros((1, len(K))), K[None])
@@ -284,11 +282,13 @@ def shortest_of_mixture(
     return centre + width * low, centre + width * high
 
 
+@dataclass(eq=False, repr=False)
 class _MeanInAnyNoise(Reconstruction):
-    def __init__(self, found: Sequence[Channel], mu: Array, unit: Array, prior: Mixture) -> None:
-        self._found, self._mu, self._unit, self._prior = found, mu, unit, prior
+    found: Sequence[Channel]
+    mu: Array
+    unit: Array
+    prior: Mixture
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        return self._mu + self._unit * RowsInAnyNoise.of(
-            self._found, copies, self._mu, self._unit
-        ).mean(self._prior)
+        rows = RowsInAnyNoise.of(self.found, copies, self.mu, self.unit)
+        return self.mu + self.unit * rows.mean(self.prior)

@@ -148,14 +148,12 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
         return None
     seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
     for A in started:
-        return None if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
-    alone = np.log(seen @ prior).sum(axis=0)
+        return A if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
+    alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
-    for half, other in (
-        (slice(0, None, 2), slice(1, None, 2)),
-        (slice(1, None, 2), slice(0, None, 2)),
-    ):
-        A, predicted = maximised(seen[:, half], prior, seen[:, other])
+    even, odd = slice(0, None, 2), slice(1, None, 2)
+    for half, other in ((even, odd), (odd, even)):
+        A, predicted = maximised(seen[..., half], prior, seen[..., other])
         halves.append(A)
         gain[other] = predicted - alone[other]
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
@@ -164,7 +162,7 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
 
 
 def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
-    """Return ``A`` by EM from windows, shape (T, w, s).
+    """Return ``A`` by EM from windows, shape (T, s, w).
 
     And their log-likelihoods, (w,). The likeliest of several starts is continued until it predicts
     other windows worse.
@@ -174,11 +172,11 @@ def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
     starts = [(1.0 - share) * alone + share * stay for share in STARTS]
     climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
     A, before = max(climbed, key=lambda found: found[1])
-    predicted = np.log(forward(A, prior, other)[1]).sum(axis=0)
+    predicted = likelihoods(A, prior, other)
     for _ in range(MOST_STEPS):
         A, now = _climbed(A, prior, seen, 1)
-        last, predicted = predicted.sum(), np.log(forward(A, prior, other)[1]).sum(axis=0)
-        if predicted.sum() < last or now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
+        last, predicted = predicted.sum(), likelihoods(A, prior, other)
+        if predicted.sum() < last or now - before <= ENOUGH * seen[:, 0].size:
             break
         before = now
     return A, predicted
@@ -191,7 +189,7 @@ def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, fl
         moves, now = expected_moves(A, prior, seen)
         moves += PSEUDO_MOVES * prior
         A = moves / moves.sum(axis=1, keepdims=True)
-        if now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
+        if now - before <= ENOUGH * seen[:, 0].size:
             break
         before = now
     return A, now
@@ -200,45 +198,50 @@ def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, fl
 def windows(B: Array, length: int, margin: int = 0) -> Array:
     """Cut likelihoods, shape (b, s), into windows padded by 1.
 
-    Shape (length + 2·margin, w, s).
+    Shape (length + 2·margin, s, w).
     """
     count = -(-len(B) // length)
-    padded = np.ones((count * length + 2 * margin, B.shape[1]))
-    padded[margin : margin + len(B)] = B
+    padded = np.ones((B.shape[1], count * length + 2 * margin))
+    padded[:, margin : margin + len(B)] = B.T
     starts = np.arange(count) * length
-    return padded[np.arange(length + 2 * margin)[:, None] + starts]
+    return padded[:, np.arange(length + 2 * margin)[:, None] + starts].swapaxes(0, 1).copy()
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α``, shape (T, w, s), and its divisors, shape (T, w)."""
-    alpha, chances = np.empty(B.shape), np.empty(B.shape[:-1])
+    """Return ``α``, shape (T, …, s, w), and its divisors, shape (T, …, w).
+
+    Of chains ``A``, shape (…, s, s), from ``pi``, shape (…, s).
+    """
+    alpha, chances = np.empty(B.shape), np.empty((*B.shape[:-2], B.shape[-1]))
     for t, b in enumerate(B):
-        here = b * (alpha[t - 1] @ A if t else pi)
-        chances[t] = here.sum(axis=-1)
-        alpha[t] = here / chances[t, :, None]
+        here = b * (A.mT @ alpha[t - 1] if t else pi[..., None])
+        here.sum(axis=-2, out=chances[t])
+        alpha[t] = here / chances[t, ..., None, :]
     return alpha, chances
 
 
-def backward(A: Array, B: Array) -> Array:
-    """Return ``γ``, shape (T, w, s): ``α`` in reverse with a uniform start."""
-    return forward(A.T, np.ones(len(A)), B[::-1])[0][::-1]
+def likelihoods(A: Array, pi: Array, B: Array) -> Array:
+    """Return log-likelihoods of windows, shape (w,)."""
+    return np.log(forward(A, pi, B)[1]).sum(axis=0)
 
 
 def posteriors(A: Array, pi: Array, B: Array) -> Array:
     """Return every record's posterior given its neighbours, shape (b, s)."""
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
-    alpha, gamma = forward(A, pi, seen)[0], backward(A, seen)
-    P = alpha[WARM_UP:stop] * (gamma[WARM_UP + 1 : stop + 1] @ A.T)
-    P = P.swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
+    alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
+    P = alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1])
+    P = P.transpose(2, 0, 1).reshape(-1, B.shape[1])[: len(B)]
     return P / P.sum(axis=1, keepdims=True)
 
 
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
     """Return ``ξ`` summed over windows, (s, s), and the log-likelihood.
 
-    E step of baum1970.
+    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start; one loop does both.
     """
-    (alpha, chances), gamma = forward(A, pi, B), backward(A, B)
-    sums = ((alpha[:-1] @ A) * gamma[1:]).sum(axis=2)  # of each term α_{t−1} A γ_t
-    weighed = (alpha[:-1] / sums[:, :, None]).reshape(-1, len(A))
-    return A * (weighed.T @ gamma[1:].reshape(-1, len(A))), float(np.log(chances).sum())
+    both, starts = np.stack([B, B[::-1]], axis=1), np.array([pi, np.ones(len(A))])
+    found, chances = forward(np.array([A, A.T]), starts, both)
+    before, gamma = found[:-1, 0], found[-2::-1, 1]
+    sums = ((A.T @ before) * gamma).sum(axis=1)  # of each term α_{t−1} A γ_t
+    moves = ((before / sums[:, None]) @ gamma.mT).sum(axis=0)
+    return A * moves, float(np.log(chances[:, 0]).sum())

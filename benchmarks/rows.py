@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 NUMPY = "import numpy as np; rng = np.random.default_rng(0);"
 LIBRARIES = (
-    "import scipy.special, scipy.linalg, pandas, pyarrow.parquet, pydantic, jinja2, rich_click;"
+    "import scipy.special, scipy.fft, pandas, pyarrow.parquet, pydantic, yaml, psutil, jinja2,"
+    "concurrent.futures.process, rich_click, rich.console, rich.table;"
 )
-"""Libraries of every run: checked scenarios, tables, Parquet files and pages."""
+"""Libraries of every run: scenarios, law tests, tables, Parquet files, workers and pages. Writing
+a Parquet file imports pandas, too."""
 RELEASES = 10
 """A release, and nine more for the error bars of attacks on rows."""
 

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,12 +143,10 @@ def run(
 
 
 def _import() -> None:
-    """Import the run's modules and all plugins, with SciPy once for all forks."""
+    """Import the run's modules and all plugins, once for all forks."""
     from auditor import registry
+    from auditor.runs import run_scenario  # noqa: F401
 
-    runs = ("auditor.runs.output", "auditor.runs.run_scenario")
-    for module in (*runs, "scipy.fft", "scipy.linalg", "scipy.special"):
-        import_module(module)
     registry.discover()
 
 

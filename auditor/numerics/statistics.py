@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ Z_95 = 1.959963984540054
 """
 
 
+STEPS = 2**52
 BY_CHANCE = 1e-4
 """False-alarm probability of statements on attributes or row order."""
 
@@ -32,6 +34,22 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
         if math.isinf(degrees)
         else float(scipy.special.nctdtrit(degrees, mean, probability))
     )
+
+
+def root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Root of a monotone function between two numbers, by bisection.
+
+    The nearer end if the function has no root.
+
+    Importing ``scipy.optimize`` takes as long as drawing a million numbers.
+
+    Examples
+    --------
+    >>> root(lambda x: 9.0 - x * x, 0.0, 8.0)
+    3.0
+    """
+    step, sign = (high - low) / STEPS, math.copysign(1.0, f(high) - f(low))
+    return low + step * bisect_left(range(STEPS), 0.0, key=lambda k: sign * f(low + step * k))
 
 
 def column_ranks(values: Array) -> Array:

@@ -28,6 +28,8 @@ ROUNDS = 3
 """
 FAR = 1e3
 """Deviations beyond which a tail's variance is ``1/z²``."""
+LOWEST = -37.0
+"""Deviations below which nothing of a normal lies; ``erfcx`` is finite there."""
 LEAST = 1e-9
 """Least remaining share of a variance. Below it, a difference of precisions is rounding error and
 its factor is kept."""
@@ -72,12 +74,13 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
         found = cut_normal(m_c, v_c, low[j], high[j])
         return matched(*found, m_c, v_c, 1.0 / (LEAST * covariance[j, j]))
 
-    zero, order = np.zeros((1, n, d)), cut * (ROUNDS if len(cut) > 1 else 1)
-    start = zero, zero, zero, np.tile(covariance, (1, n, 1, 1)), np.zeros((1, n))
+    zero, order = np.zeros((d, 1, n)), cut * (ROUNDS if len(cut) > 1 else 1)
+    start = zero, zero, zero, np.tile(covariance[..., None, None], (1, n)), zero.sum(axis=0)
     log_mass, moved, B = propagated(
-        mean[None], start, match, order, LEAST**1.5 * np.diag(covariance)
+        mean.T[:, None], start, match, order, LEAST**1.5 * np.diag(covariance)
     )
-    return Inside(np.minimum(log_mass[0], 0.0), np.clip(mean + moved[0], low, high), B[0])
+    found = np.clip(mean + moved[:, 0].T, low, high)
+    return Inside(np.minimum(log_mass[0], 0.0), found, np.moveaxis(B[:, :, 0], 2, 0))
 
 
 def propagated(
@@ -89,12 +92,14 @@ def propagated(
 ) -> tuple[Array, Array, Array]:
     """Expectation propagation: log mass, moved mean and covariance.
 
+    Rows are the last axis, for long inner loops: twice as fast.
+
     Parameters
     ----------
-    m : broadcast to (K, n, d)
+    m : broadcast to (d, K, n)
         Prior means.
     start
-        Factors ``h`` and ``p``, the moved mean, (K, n, d), the covariance, (K, n, d, d), and ``log
+        Factors ``h`` and ``p``, the moved mean, (d, K, n), the covariance, (d, d, K, n), and ``log
         |I + V diag p|``, (K, n), that they give before any update.
     match
         Returns ``log C, h, p`` of a dimension's factor, from cavity means and variances, (K, n).
@@ -104,30 +109,30 @@ def propagated(
         Least cavity variances.
     """
     h, p, moved, B, log_det = (part.copy() for part in start)
-    log_C, m = np.zeros_like(h), np.broadcast_to(m, h.shape)
-    furthest = FURTHEST * np.sqrt(np.einsum("...aa->...a", B) + least)
-    least = np.broadcast_to(least, h.shape[-1:])
+    log_C = np.zeros_like(h)
+    least = np.broadcast_to(least, len(h))
+    furthest = FURTHEST * np.sqrt(np.einsum("aa...->a...", B) + least[:, None, None])
     for a in order:
-        column, old = B[..., a].copy(), (log_C[..., a], h[..., a], p[..., a])
-        column[..., a] = np.maximum(column[..., a], least[a])
-        left = 1.0 - p[..., a] * column[..., a]
+        column, old = B[a].copy(), (log_C[a], h[a], p[a])
+        v = column[a] = np.maximum(column[a], least[a])
+        left = 1.0 - p[a] * v
         safe = left > LEAST
         left = np.where(safe, left, 1.0)
         # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
-        off = moved[..., a] - column[..., a] * (h[..., a] - p[..., a] * m[..., a])
-        off = off / left
-        safe &= np.abs(off) <= furthest[..., a]
-        new = match(a, m[..., a] + np.where(safe, off, 0.0), column[..., a] / left)
+        off = (moved[a] - v * (h[a] - p[a] * m[a])) / left
+        safe &= np.abs(off) <= furthest[a]
+        new = match(a, m[a] + np.where(safe, off, 0.0), v / left)
         new_C, new_h, new_p = (np.where(safe, *pair) for pair in zip(new, old, strict=True))
-        more, shift = new_p - p[..., a], new_h - h[..., a]
-        grown = np.maximum(1.0 + more * column[..., a], LEAST)
+        more, shift = new_p - p[a], new_h - h[a]
+        grown = np.maximum(1.0 + more * v, LEAST)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
-        moved += column * ((shift - more * (m[..., a] + moved[..., a])) / grown)[..., None]
-        B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]
+        moved += column * ((shift - more * (m[a] + moved[a])) / grown)
+        for row, one in zip(B, column * (more / grown), strict=True):
+            row -= column * one
         log_det += np.log(grown)
-        log_C[..., a], h[..., a], p[..., a] = new_C, new_h, new_p
+        log_C[a], h[a], p[a] = new_C, new_h, new_p
     # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx
-    log_mass = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * moved).sum(axis=-1)
+    log_mass = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * moved).sum(axis=0)
     return log_mass - 0.5 * log_det, moved, B
 
 
@@ -158,6 +163,13 @@ def cut_normal(
     a, b = (low - mean) / s, (high - mean) / s
     turned = a + b < 0
     a, b = np.where(turned, -b, a), np.where(turned, -a, b)
+    if np.isinf(b).all():  # half-lines: the hazard ``φ(a)/Φ(−a)``, twice as fast
+        a = np.maximum(a, LOWEST)
+        over = 0.5 * scipy.special.erfcx(a / np.sqrt(2.0))
+        shift = 1.0 / np.sqrt(2.0 * np.pi) / over
+        spread = np.where(a > FAR, 1.0 / np.maximum(a, 1.0) ** 2, 1.0 + (a - shift) * shift)
+        found = np.clip(mean + s * np.where(turned, -shift, shift), low, high)
+        return np.log(over) - 0.5 * a * a, found, np.clip(spread, LEAST, 1.0) * variance
     width = b - a
     right = a > 0
     z = np.where(right, a, 0.0)

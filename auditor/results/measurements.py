@@ -19,7 +19,6 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -27,9 +26,8 @@ from numpy.typing import NDArray
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from auditor.base import pa, pd, pq, visible_on_one_line
+from auditor.base import pa, pd, pq, scipy, visible_on_one_line
 from auditor.base.types import Array, Indices, Names, Options, Plain
-from auditor.numerics.statistics import quantile
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
@@ -157,16 +155,11 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON: its Parquet file in base 64."""
-        text = core_schema.str_schema()
+        """Schema of a table in JSON, with numbers and codes in base 64."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(
-                lambda written: from_parquet(b64decode(written)), text
-            ),
+            core_schema.no_info_after_validator_function(_from_plain, core_schema.dict_schema()),
             core_schema.is_instance_schema(cls),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda table: b64encode(parquet(table)).decode(), return_schema=text
-            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
         )
 
     def __repr__(self) -> str:
@@ -284,14 +277,7 @@ def parquet(measurements: Measurements) -> bytes:
     sink = pa.BufferOutputStream()
     longest = max(map(len, measurements.columns["coalition"].values), default=0)
     rows = max(1, MOST_NAMED // max(1, longest))
-    parts = (
-        arrow(measurements.taken(slice(start, start + rows)))
-        for start in range(0, max(1, len(measurements)), rows)
-    )
-    first = next(parts)
-    with pq.ParquetWriter(sink, first.schema, compression="zstd") as writer:
-        for part in chain([first], parts):
-            writer.write_table(part)
+    pq.write_table(arrow(measurements), sink, row_group_size=rows, compression="zstd")
     return bytes(sink.getvalue().to_pybytes())
 
 
@@ -307,22 +293,16 @@ def from_parquet(content: bytes) -> Measurements:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
         names: dict[Any, str] = json.loads((table.schema.metadata or {}).get(NAMES.encode(), b"{}"))
         columns: Plain = {}
-        for field, found in zip(
-            Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True
-        ):
+        for field in Measurement._fields:
+            found = table[field]
             if field in NUMBERS:
                 columns[field] = found.cast(pa.float64()).to_numpy()
             else:
-                values = (
-                    tuple(value) if isinstance(value, list) else names.get(value, value)
-                    for value in found.to_pylist()
-                )
-                columns[field] = Coded.of(values)
+                values = map(_hashable, found.to_pylist())
+                columns[field] = Coded.of(names.get(each, each) for each in values)
         points = columns["sweep"]
-        return Measurements(
-            columns
-            | {"sweep": points._replace(values=[json.loads(point) for point in points.values])}
-        )
+        points.values[:] = map(json.loads, points.values)
+        return Measurements(columns)
     except (
         pa.ArrowException,
         OSError,
@@ -332,6 +312,26 @@ def from_parquet(content: bytes) -> Measurements:
         TypeError,
     ) as error:
         raise ValueError(type(error).__name__) from None
+
+
+def _plain(measurements: Measurements) -> Plain:
+    found = {}
+    for field, column in measurements.columns.items():
+        part, values = (column, None) if field in NUMBERS else column
+        found[field] = b64encode(part.tobytes()).decode(), values
+    return found
+
+
+def _from_plain(plain: Plain) -> Measurements:
+    columns: Plain = {}
+    for field, (text, values) in plain.items():
+        part: Any = np.frombuffer(b64decode(text), np.float64 if values is None else np.intp)
+        columns[field] = part if values is None else Coded(part, list(map(_hashable, values)))
+    return Measurements(columns)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _columns(measurements: Measurements) -> dict[str, Column]:
@@ -388,10 +388,9 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     some = measurements.taken(changed)
     cell, value = some.cells(), some.columns["value"]
     count = np.bincount(cell)
-    wide = {each: quantile(0.975, each - 1) for each in set(count.tolist())}
     squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
     error = np.sqrt(np.bincount(cell, squares) / (count - 1))
-    half = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
+    half = (scipy.special.stdtrit(count - 1, 0.975) * error)[cell]
     signed = [metric in SIGNED for metric in some.column("metric")]
     low = np.where(signed, value - half, np.maximum(0.0, value - half))
     found = {"std_error": error[cell], "ci_low": low, "ci_high": value + half}

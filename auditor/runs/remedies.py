@@ -16,17 +16,18 @@ best linear attack, and ``1 − p`` the noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Names
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
+from auditor.numerics.statistics import root
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled
@@ -91,7 +92,7 @@ def remedy_of(
         return Pencil.of(_beyond(K_X, known), law.shape)
 
     found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
-    return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
+    return max(found, key=lambda one: (not one.levels, one.levels or [-one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Cell]:
@@ -149,10 +150,9 @@ def _added(
         def excess(log_v: float) -> float:
             return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
 
-        limit = float(np.log(FURTHEST))
-        if not excess(-limit) < 0.0 < excess(limit):
-            return None
-        return float(np.exp(scipy.optimize.brentq(excess, -limit, limit, xtol=1e-9)))
+        limit = math.log(FURTHEST)
+        log_v = root(excess, -limit, limit)
+        return math.exp(log_v) if abs(log_v) < limit else None
 
     if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
         # known without any copy, so noise cannot hide it
@@ -200,10 +200,7 @@ def _replaced(
     pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None
 
     def retention(share: float) -> float:
-        def excess(p: float) -> float:
-            return left_by_retention(prior, p, pi) - share
-
-        return float(scipy.optimize.brentq(excess, 0.0, 1.0))
+        return root(lambda p: left_by_retention(prior, p, pi) - share, 0.0, 1.0)
 
     half, worth = retention(HALF), retention(max(left, NOTHING))
     multilevel = scheme.multilevel

@@ -26,11 +26,12 @@ from auditor import registry
 from auditor.base import AuditorError
 from auditor.base.types import Array, Names, Options, Plain
 from auditor.data.table import Bounds, DataUse, spans
+from auditor.numerics.statistics import root
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.guarantees import Figure, Guarantees, root
+from auditor.schemes.base.guarantees import Figure, Guarantees
 from auditor.schemes.base.increments import ProcessScheme
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise

@@ -13,7 +13,6 @@ from auditor_attacks.serial_posterior import (
     FITTED_ROWS,
     WINDOW,
     SerialBayes,
-    backward,
     expected_moves,
     fitted_chain,
     forward,
@@ -54,8 +53,9 @@ def every_series(B):
 
 
 def along(pi, B):
-    (alpha, chances), gamma = forward(A, pi, B[:, None]), backward(A, B[:, None])
-    P = alpha[:, 0] * np.vstack([gamma[1:, 0] @ A.T, np.ones(3)])
+    alpha, chances = forward(A, pi, B[..., None])
+    gamma = forward(A.T, np.ones(3), B[::-1, :, None])[0][::-1]
+    P = alpha[..., 0] * np.vstack([gamma[1:, :, 0] @ A.T, np.ones(3)])
     return P / P.sum(axis=1, keepdims=True), chances
 
 
@@ -69,7 +69,7 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
     found, chances = along(PI, B)
     np.testing.assert_allclose(found, P / total, atol=1e-12)
     assert chances.prod() == pytest.approx(total)
-    expected, log_likelihood = expected_moves(A, PI, B[:, None])
+    expected, log_likelihood = expected_moves(A, PI, B[..., None])
     np.testing.assert_allclose(expected, moves / total, atol=1e-12)
     assert log_likelihood == pytest.approx(np.log(total))
 

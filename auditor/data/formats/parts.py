@@ -87,8 +87,10 @@ class Piece:
         path = self.path
         with reader_errors(path):
             if is_parquet(path):
+                kinds = {"types_mapper": pd.ArrowDtype} if as_written else {}
                 for table in _batches(self, columns):
-                    frame = _frame(table, as_written)
+                    # pandas' metadata may be damaged, and would make a column the index
+                    frame = table.replace_schema_metadata(None).to_pandas(**kinds)
                     yield frame if as_written else _blanked(frame, path)
             elif is_text(path):
                 yield _text_frame(self, columns, as_written)
@@ -124,13 +126,6 @@ def _batches(piece: Piece, columns: Names) -> Iterator[pa.Table]:
 @remembered(files=16)
 def _metadata(path: Path) -> pq.FileMetaData:
     return pq.read_metadata(path)
-
-
-def _frame(table: pa.Table, as_written: bool = False) -> pd.DataFrame:
-    # pandas' metadata may be damaged, and would make a column the index.
-    kinds = {"types_mapper": pd.ArrowDtype} if as_written else {}
-    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(**kinds)
-    return frame
 
 
 def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -202,7 +202,10 @@ class _File:
     def append(self, frame: pd.DataFrame) -> None:
         if self._is_parquet:
             table = pa.Table.from_pandas(frame, preserve_index=False)
-            self._writer = self._writer or pq.ParquetWriter(self._handle, table.schema)
+            # by default blocks of distinct numbers get dictionaries: five times the time, a quarter larger
+            self._writer = self._writer or pq.ParquetWriter(
+                self._handle, table.schema, dictionary_pagesize_limit=65_536
+            )
             self._writer.write_table(table)
         else:
             if not self._begun:

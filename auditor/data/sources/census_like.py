@@ -31,6 +31,7 @@ from auditor.base import DataError, pd, scipy
 from auditor.base.types import Array, Generator
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Outline, Synthetic
+from auditor.numerics.statistics import root
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
@@ -128,13 +129,7 @@ def copula_parameter(rho: float) -> float:
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled
     terms = (a * b)[1:] / np.sqrt(AGE.variance * INCOME.variance)
-
-    def excess(r: float) -> float:
-        return float(terms @ r ** k[1:]) - rho
-
-    if excess(-1.0) >= 0 or excess(1.0) <= 0:
-        return float(np.sign(rho))
-    return float(scipy.optimize.brentq(excess, -1.0, 1.0))
+    return root(lambda r: terms @ r ** k[1:] - rho, -1.0, 1.0)
 
 
 def age_quantile(p: Array) -> Array:

@@ -21,7 +21,7 @@ Noise that mixes shapes across copies has no guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -31,18 +31,12 @@ from auditor.base import scipy
 from auditor.base.types import Array, Flags, Levels
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
+from auditor.numerics.statistics import root
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import BITS, KroneckerNoise, NoiseLaw
 
 LARGEST = 1e12
 """Largest ε searched for."""
-
-
-def root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Root between ends of unequal signs, by Brent's method."""
-    from scipy.optimize import brentq
-
-    return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -67,8 +61,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Least ε ≥ 0 at which μ-Gaussian privacy is (ε, δ), 0 < δ < 1."""
-    if gaussian_delta(mu, 0.0) <= delta:
-        return 0.0
     # Φ(μ/2 − ε/μ) ≥ δ(ε), and Φ(−z) ≤ e^{−z²/2}: at z = √(2 ln 1/δ) the first is at most δ.
     high = mu * (mu / 2.0 + math.sqrt(2.0 * math.log(1.0 / delta)))
     if not high <= LARGEST:
