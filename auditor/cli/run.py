@@ -223,7 +223,7 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
-    from auditor.process.containment import exit_status
+    from auditor.process import containment
 
     for result in results:
         if result.partial is not None:
@@ -231,7 +231,7 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
             say(
                 f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here."
             )
-    if exit_status() is None:
+    if containment.exit_status() is None:
         return
     for scenario in checked[len(results) :]:
         say(f"{scenario.name}: not carried out")

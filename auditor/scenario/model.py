@@ -11,7 +11,7 @@ from auditor import registry
 from auditor.adversary.attack import Coalitions
 from auditor.adversary.knowledge import Knowledge
 from auditor.base.types import Coalition, Options, Plain, frozen
-from auditor.data.table import DataUse
+from auditor.data.table import DataUse as DataUse
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places

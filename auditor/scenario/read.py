@@ -26,7 +26,6 @@ from auditor.base import (
 )
 from auditor.base.types import Options, Plain
 from auditor.data.formats import file_kinds
-from auditor.data.table import DataUse
 from auditor.process.environment import shipped_scenarios
 from auditor.registry.parameters import (
     FieldError,
@@ -40,7 +39,7 @@ from auditor.registry.parameters import (
 )
 from auditor.results.files import located
 from auditor.results.metrics import WORKS
-from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
+from auditor.scenario.model import FIELDS, SCENARIO_VERSION, DataUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems, plain
 from auditor.scenario.read_data import parse_knowledge, read_data
 from auditor.scenario.read_expectations import (

@@ -31,12 +31,11 @@ from auditor.base.types import Array, Coalition, Microdata, Names, Options, froz
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
-from auditor.registry import get, names
 from auditor.runs.estimate_categories import estimate_categories
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.testing.contract import READS_ONLY, SEED, Contract, ContractError, digest
+from auditor.testing.contract import READS_ONLY, SEED, Contract, ContractError, digest, get, names
 
 LONGEST_KIND = 30
 """Longest kind of attack in characters, for tables."""

@@ -16,7 +16,7 @@ from auditor.base import pd
 from auditor.base.types import Options
 from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
-from auditor.registry import KINDS, Plugin
+from auditor.registry import KINDS, Plugin, get as get, names as names
 from auditor.scenario.yaml_document import load
 
 SEED = 20_090_101

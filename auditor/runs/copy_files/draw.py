@@ -28,7 +28,7 @@ from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.schemes.base.scheme import Scheme as Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme, never_drawn
 

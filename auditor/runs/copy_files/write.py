@@ -45,11 +45,11 @@ from auditor.runs.copy_files.draw import (
     Blank,
     Parts,
     Precision,
+    Scheme,
     Treatment,
     drawn_copies,
 )
 from auditor.scenario.stated_levels import sized_by_bounds
-from auditor.schemes.base.scheme import Scheme
 
 
 def write_copies(
