@@ -86,7 +86,7 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch):
 
 def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch):
     """For any number of attributes; the message has an alternative."""
-    monkeypatch.setattr("auditor.runs.check.expand_all", None)
+    monkeypatch.setattr("auditor.runs.check_scheme.expand_all", None)
     for count in (20, 40):
         scheme = {"name": "corner-wave", "levels": {"uniform": [0.3, 1.0], "count": count}}
         many = scenario(schemes=[scheme], coalitions=["subsets"], replicates=1)

@@ -161,7 +161,7 @@ def test_a_safe_audit_names_attacks_that_it_did_not_try():
     records = error("age", 0.8, 0.01), error("*", 0.8, 0.01)
     result = audited(records, untried=["shapes"], attack_kinds=kinds)
     assert headline(Reading(result), verdicts(Reading(result))).state == "good"
-    assert "Not tried: joint. attacks: all tries every attack" in first_screen(result)
+    assert "Not tried: joint. attacks: all tries all that can" in first_screen(result)
 
 
 def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept):

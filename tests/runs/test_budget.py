@@ -14,7 +14,7 @@ SCENARIO = {
     "data": {"source": "gaussian", "rows": 50_000, "covariance": [[1.0, 0.6], [0.6, 1.0]]},
     "schemes": [{"name": "corner-wave", "levels": [0.5, 1.0, 2.0, 4.0, 8.0]}],
     "coalitions": "subsets",
-    "attacks": "all",
+    "attacks": ["all", "udr"],
     "expect": [{"normalized_error": {"attack": "udr", "coalition": [2, 3], "at-least": 0.2}}],
 }
 
