@@ -1,0 +1,123 @@
+"""Engine for releases of numbers: moments for linear attacks, else rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.attempts.cells import attack_outcome, number_guesses
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.base.release import release_of
+from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
+from auditor.audit.base.session import (
+    INSIDER,
+    Guesses,
+    Outcome,
+    Session,
+    cells_of,
+    in_order_of_promise,
+    infers_categories,
+    is_linear,
+    made_attack,
+)
+from auditor.audit.categorical.binned_columns import binned_records
+from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
+from auditor.audit.numeric_evidence import add_evidence, learnt_gains
+from auditor.audit.numeric_release import baseline_of, counts_errors, release_records
+from auditor.audit.without_law import without_law_records
+from auditor.base.types import Coalition
+from auditor.results.records import Measurement, ReleaseEvidence
+from auditor.scenario.model import AttackUse
+
+
+class NumericSession(Session):
+    """One release of numbers, or of classes of records, under audit."""
+
+    divides_held_tables = True
+
+    def __init__(self, request: ReleaseRequest, whole: Stripe | None = None) -> None:
+        self.scenario, self.coalitions = request.scenario, request.coalitions
+        self.context = request.context(request.levels, request.copies)
+        asked = self.coalitions, request.pooling
+        self.opened = Opened.of(self.scenario, release_of(request), *asked, whole)
+        self._baseline = cache(partial(baseline_of, self.opened))
+
+    @classmethod
+    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
+        """All records of one release, and fill in the evidence."""
+        numbers, whole, share = list[int](), None, request.share
+        if share is not None:
+            whole = _gathered_in_steps(request) if request.table.streamed else None
+            counted, cells = counts_errors(request), cells_of(request.scenario)
+            numbers = [INSIDER] * request.pooling
+            for number in in_order_of_promise(cells):
+                if counted or not is_linear(cells[number][0]):
+                    numbers.append(number)
+        session = _session(request, whole)
+        steps = [partial(_attempt, number, whole) for number in numbers]
+        return session.run(evidence, request, numbers, share(steps) if share and steps else ())
+
+    def release_records(self) -> list[Measurement]:
+        """Figures of the release itself."""
+        return list(release_records(self.opened, self.context))
+
+    def attempt(
+        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    ) -> Attempt:
+        """Outcome of one attack."""
+        opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
+        if infers_categories(attack) and opened.release.table.categorical is not None:
+            context = self.context.under(use.id, knowledge.label)
+            release, asked = opened.release, (opened.needed, coalitions)
+            return Attempt.of(
+                binned_records(
+                    release.table, release.blocks, opened.law, *asked, context, knowledge
+                )
+            )
+        return attack_outcome(opened, attack, use.id, knowledge, self.context, self._baseline())
+
+    def guesses(
+        self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
+    ) -> Guesses:
+        """Cells of an attribute's originals, copies and estimates."""
+        column = self.context.attributes.index(attribute)
+        return number_guesses(self.opened, made_attack(use), knowledge, coalition, column)
+
+    def later_records(self) -> list[Measurement]:
+        """Figures of copies without a stated law."""
+        return without_law_records(self.opened, self.context)
+
+    def gains(self) -> Attempt:
+        """Insider's gains by pooling."""
+        return replace(Attempt.of([]), gains=learnt_gains(self.opened.by_record))
+
+    def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
+        """Fill in the evidence for expectations."""
+        gains = made[INSIDER].gains if INSIDER in made else None
+        add_evidence(self.opened, evidence, made.values(), gains)
+
+
+def _gathered_in_steps(request: ReleaseRequest) -> Stripe | None:
+    """All moments; None if the scheme needs the whole table."""
+    here, table, release = request.scenario, request.table, release_of(request)
+    if release.scheme.needs_table:
+        return None
+    draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
+    job = MomentJob(table.rows, table.width, request.copies, request.moments.mean, draws)
+    return done_in_steps(request, release_of, table.width, job)
+
+
+def _attempt(number: int, whole: Stripe | None, request: ReleaseRequest) -> Attempt:
+    session = _session(request, whole)
+    if number == INSIDER:
+        return session.gains()
+    return session.tried(*cells_of(request.scenario)[number])
+
+
+def _session(request: ReleaseRequest, whole: Stripe | None) -> NumericSession:
+    if "session" not in request.kept:
+        request.kept["session"] = NumericSession(request, whole)
+    session: NumericSession = request.kept["session"]
+    return session

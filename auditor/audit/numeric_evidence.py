@@ -1,0 +1,77 @@
+"""Evidence of a numeric release: tests of its law, gains by pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.base.request import Attempt
+from auditor.audit.insider.gain import MOST_VALUES, insider_gains, noise_gains, unresolved
+from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
+from auditor.audit.numeric.error_tally import TREE_ROWS
+from auditor.base.types import Coalition
+from auditor.numerics.blocks import Moments
+from auditor.results.records import InsiderGain, Pooling, ReleaseEvidence
+from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
+
+
+def add_evidence(
+    opened: Opened,
+    evidence: ReleaseEvidence,
+    made: Iterable[Attempt],
+    gains: Mapping[Coalition, InsiderGain] | None,
+) -> None:
+    """Add the evidence of a release and its attempts."""
+    opened, table = opened.by_record, opened.release.table
+    evidence.law.extend(law_tests(opened.release, opened.law_within))
+    if opened.estimated:
+        evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
+    if opened.pooling:
+        for found in made:
+            evidence.paired.update(found.paired)
+        evidence.pooling.update(pooling(opened, learnt_gains(opened) if gains is None else gains))
+
+
+def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
+    """Insider's gains by pooling, in the first replicate."""
+    release = opened.release
+    if (
+        not opened.gathered.copies.joint
+        or release.key.replicate > 1
+        or all(len(coalition) == 1 for coalition in opened.needed)
+    ):
+        return {}
+    most = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
+    rows = looked_at(release, most if release.kept else law_rows(release))
+    x, *copies = (
+        np.concatenate(each) for each in zip(*((x, *copies) for x, copies in rows), strict=True)
+    )
+    proved = opened.law is not None and release.scheme.makes_copies
+    return insider_gains(opened.needed, x, copies, opened.law, proved)
+
+
+def pooling(opened: Opened, gains: Mapping[Coalition, InsiderGain]) -> dict[Coalition, Pooling]:
+    """Evidence on pooling, by coalition of two copies or more."""
+    release, law = opened.release, opened.law
+    several = [coalition for coalition in opened.needed if len(coalition) > 1]
+    if not several:
+        return {}
+    if not opened.gathered.copies.joint:
+        told = release.scheme.sufficient(release.blocks(), several)
+        return {one: Pooling(says, by_classes=True) for one, says in told.items()}
+    total = Moments.merge(opened.gathered.groups)
+    noise = noise_gains(several, total, law) if isinstance(law, KroneckerNoise) else {}
+    useless = None if law is None else makes_useless(law)
+    lost = unresolved(several, total, release.table.width)
+    return {
+        one: Pooling(
+            None if useless is None else one_suffices(useless, one),
+            noise.get(one),
+            one in lost,
+            gains.get(one),
+            release.scheme.makes_copies,
+        )
+        for one in several
+    }
