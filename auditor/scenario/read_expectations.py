@@ -300,7 +300,7 @@ class Utility(Form):
     """The section ``utility``; an empty one compares only two moments."""
 
     target: str | None = Field(None, description="column to predict, or label")
-    models: list[Literal["decision-tree", "svm-rbf", "ridge"]] = Field(
+    models: list[Literal["decision-tree", "svm-rbf", "logistic", "ridge"]] = Field(
         ["decision-tree"], min_length=1
     )
     folds: Whole = Field(10, ge=2, le=1000)

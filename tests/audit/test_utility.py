@@ -31,7 +31,7 @@ def test_scores_are_scikit_learns_own():
     X, labels = load_iris(return_X_y=True)
     classes = labels.astype(str)
     folds = folds_of(classes, UtilityUse("species", ("svm-rbf",), 5), seed=1, replicate=1)
-    for name in ("svm-rbf", "ridge"):
+    for name in ("svm-rbf", "logistic", "ridge"):
         found = cross_validate(name, X, classes, X, classes, folds)
         np.testing.assert_allclose(
             found,
@@ -73,6 +73,7 @@ def test_statistics_kept_by_hand():
     ({"target": "speciess"}, "did you mean 'species'"),
     ({"target": "species", "folds": 60}, "at most the records of the smallest class"),
     ({"target": "species", "folds": 1}, "at least 2"),
+    ({"target": "petal_width", "models": ["logistic"]}, "the target is a number"),
     ({"target": "species", "models": ["tree"]}, "must be .decision-tree"),
     ({"models": ["ridge"]}, "needs a `target`"),
     ({"target": "species", "test": "both"}, "must be .original. or .copy."),

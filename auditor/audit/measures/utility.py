@@ -49,9 +49,19 @@ LABEL = "label"
 
 
 def model(name: str, classes: bool) -> Any:
-    """Untrained scikit-learn model, for features of mean 0 and variance 1."""
+    """Untrained scikit-learn model, for features of mean 0 and variance 1.
+
+    Raises
+    ------
+    AuditorError
+        Logistic regression predicts classes only.
+    """
     from sklearn import linear_model, svm, tree  # a second to import
 
+    if name == "logistic":
+        if not classes:
+            raise AuditorError(f"{name} predicts classes, and the target is a number")
+        return linear_model.LogisticRegression(max_iter=1000)
     if name == "decision-tree":
         kind = tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor
         return kind(random_state=0)
@@ -105,8 +115,12 @@ def utility_problems(
     if len(labels) != table.rows:
         yield ("target",), f"has {len(labels):,} records where the table has {table.rows:,}"
         return
+    classes = is_class(labels)
+    for place, name in enumerate(use.models):
+        if name == "logistic" and not classes:
+            yield ("models", place), "predicts classes, and the target is a number"
     most, fewest = "half the records, for R² of one record is nothing", table.rows // 2
-    if is_class(labels):
+    if classes:
         most = "the records of the smallest class"
         fewest = int(np.unique(labels, return_counts=True)[1].min())
     if fewest < use.folds:
