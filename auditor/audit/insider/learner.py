@@ -50,9 +50,9 @@ MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
-SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 4.5, 16, 2
-"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, and
-most divisions in turn.
+SURELY, FEWEST_TOGETHER, MOST_DIVISIONS, WORTH = 4.5, 16, 2, 0.7
+"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, most
+divisions in turn, and most of the whole's mean error that a line of the part's own may leave there.
 """
 
 
@@ -447,6 +447,11 @@ def _in_parts(
     if division is None:
         return model
     (inside, numbers), parts = division, list[Model]()
+    here = task.taught[inside[task.taught]]
+    own, whole = least_squares(numbers, goal, here), model.predict(shown)
+    left, before = (np.abs(goal - each)[here].mean() for each in (own, whole))
+    if left > WORTH * before:
+        return model
     for here in (inside, ~inside):
         taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
         if min(map(len, halves)) < FEWEST_TOGETHER:
