@@ -26,7 +26,7 @@ SLOW = {
     "record-linkage", "serial", "serial-categories", "strongest-joint", "strongest-kinds", "strongest-kinds-mixture",
     "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity", "survey-known-sample",
     "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rare-cells", "survey-rotation",
-    "published-categories", "shown-columns", "survey-rotation-noise", "survey-tables",
+    "published-categories", "shown-columns", "shown-groups", "survey-rotation-noise", "survey-tables",
     "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5",
     "xiao2009-fig6", "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip

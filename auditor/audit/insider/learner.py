@@ -50,9 +50,9 @@ MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
-SURELY, FEWEST_TOGETHER, MOST_DIVISIONS = 4.5, 16, 2
-"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, and
-most divisions in turn.
+SURELY, FEWEST_TOGETHER, MOST_DIVISIONS, WORTH = 4.5, 16, 2, 0.7
+"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, most
+divisions in turn, and most of the whole's mean error that one of the part's own may be.
 """
 
 
@@ -447,14 +447,32 @@ def _in_parts(
     if division is None:
         return model
     (inside, numbers), parts = division, list[Model]()
+    own = task.taught[inside[task.taught]]
+    before = np.abs(goal - model.predict(shown))[own].mean()
+    if error_within(numbers[own], goal[own]) > WORTH * before:
+        return model
     for here in (inside, ~inside):
         taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
         if min(map(len, halves)) < FEWEST_TOGETHER:
             return model
         part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
-        (own,), (more,) = helpful(shown, [part])
-        parts.append(_in_parts(shown, part, own, more, goal, size, divisions - 1))
+        (best,), (more,) = helpful(shown, [part])
+        parts.append(_in_parts(shown, part, best, more, goal, size, divisions - 1))
     return replace(model, inside=inside, numbers=numbers, parts=parts)
+
+
+def error_within(numbers: Array, y: Array) -> float:
+    """Mean error by the best line, or by the mean of both neighbours along a number.
+
+    Examples
+    --------
+    >>> error_within(np.arange(6.0)[:, None], np.arange(6.0) ** 2)
+    1.0
+    """
+    line = least_squares(numbers, y, np.arange(len(y)))
+    along = y[np.argsort(numbers, axis=0, kind="stable")]
+    curves = np.abs(along[1:-1] - (along[:-2] + along[2:]) / 2.0).mean(axis=0)
+    return float(min(np.abs(y - line).mean(), curves.min()))
 
 
 def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees) -> Model:
