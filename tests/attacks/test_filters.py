@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import cells as attempts
+from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
 from auditor_attacks.pca_filter import VarianceShare, components_kept

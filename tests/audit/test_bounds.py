@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import cells as attempts, opened
+from auditor.audit.attempts import linear as attempts, opened
 from auditor.audit.measures.entropy import entropy_power, least_errors
 from auditor.data.source import RecordLaw
 from auditor.data.sources.gaussian import SHAPES, Intervals

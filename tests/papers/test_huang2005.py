@@ -8,7 +8,7 @@ import pytest
 
 import auditor
 from auditor.adversary.single_copy import Histogram, estimated_covariance
-from auditor.audit.attempts import cells as attempts
+from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError
 from auditor.registry import get
 from auditor.runs import result_parts

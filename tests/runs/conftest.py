@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 from large_tables import SMALLER
 
-from auditor.audit.attempts import cells as attempts, opened
+from auditor.audit.attempts import linear as attempts, opened
 from auditor.audit.categorical import error_bars
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import error_bars as numeric_redraws
