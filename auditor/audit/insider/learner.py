@@ -194,7 +194,9 @@ def _tried(
     places = list(zip(found, levels, tasks, strict=True))
 
     def level(column: Column, one: Binned, task: Task) -> Level:
-        return Level(column, one.bins[task.rows], one.edges is not None, family.divides)
+        small = np.min_scalar_type(int(one.bins.max()))  # a level is kept for every column and task
+        bins = one.bins[task.rows].astype(small)
+        return Level(column, bins, one.edges is not None, family.divides)
 
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
@@ -276,15 +278,16 @@ def divided(
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
     squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
     for gate in (one for one in levels if one.divides):
-        of, n, d = *sums_by(gate.bins), len(np.unique(gate.bins)) - 1
+        bins = gate.bins.astype(np.intp)
+        of, n, d = *sums_by(bins), len(np.unique(bins)) - 1
         if not 0 < d < m // 4:
             continue
-        of_half, _ = sums_by(2 * gate.bins + half)
+        of_half, _ = sums_by(2 * bins + half)
         gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
         fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
-        other = np.minimum(2 * gate.bins + 1 - half, len(fits) - 1)
+        other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
         b = np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
-        e = np.hstack([U * (x_scores - (of @ x_scores / n)[gate.bins]), a - b])
+        e = np.hstack([U * (x_scores - (of @ x_scores / n)[bins]), a - b])
         whole, between = (e**2).sum(axis=0), ((of @ e) ** 2 / n).sum(axis=0)
         within = np.maximum((whole - between) / (m - d - 1), 1e-9 * whole / m + 1e-300)
         ratio = (between - e.sum(axis=0) ** 2 / m) / d / within
