@@ -45,6 +45,7 @@ ATTACKS = (
     "neighbour-mixture",
     "trend-smoother",
     "matern-smoother",
+    "hidden-markov",
 )
 TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "diamonds": (
