@@ -9,30 +9,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich_click import Choice, argument, command, option
+from rich_click import command
 
 from auditor.base import AuditorError, bounded
 from auditor.cli.arguments import (
+    OPTIONS,
     each,
-    file_option,
-    file_options,
-    format_option,
-    full_option,
     guarded,
     one_line_warnings,
+    options,
     read_all,
-    scenario_options,
     warn_of_broken_plugins,
+    with_budget,
 )
-from auditor.cli.run import FORMATS
 from auditor.process.environment import put, say, tell
-
-COMPARISONS = ("table", "html", "markdown", "json")
-LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")
 
 
 @command()
-@scenario_options
+@options("check")
+@with_budget
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan and a time estimate."""
@@ -45,18 +40,18 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
 
 @command(name="list")
-@argument("what", required=False, type=Choice(LISTS))
+@options("list")
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
     from auditor.cli.catalogue import listing
 
     warn_of_broken_plugins()
-    put(listing((what,) if what else LISTS))
+    put(listing([what] if what else OPTIONS["list"]["what"]["type"]))
 
 
 @command()
-@argument("name")
+@options("show")
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
@@ -67,25 +62,7 @@ def show(name: str) -> None:
 
 
 @command()
-@argument("files", metavar="FILE", nargs=-1, required=True)
-@option(
-    "--data",
-    metavar="DATA",
-    help="Make it for this table: a file, a folder of parts or a registered source.",
-)
-@option(
-    "--copies",
-    metavar="COPY…",
-    multiple=True,
-    help="With --data: audit these copies, in files with their most trusted recipient's first.",
-)
-@option(
-    "--template",
-    metavar="NAME",
-    help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.",
-)
-@option("--force", is_flag=True, help="Overwrite files that are there.")
-@file_options
+@options("new")
 @guarded
 def new(
     files: Sequence[str],
@@ -182,10 +159,7 @@ def schema() -> None:
 
 
 @command()
-@argument("results", nargs=-1, required=True, metavar="RESULTS...")
-@format_option(*FORMATS, "html", about="What to make.")
-@full_option
-@file_option
+@options("report")
 @guarded
 def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
@@ -200,10 +174,7 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 
 
 @command()
-@argument("old")
-@argument("new")
-@format_option(*COMPARISONS, about="What to make.")
-@file_option
+@options("compare")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """List differences of two results beyond the error bars.
@@ -214,11 +185,11 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     otherwise.
     """
     from auditor.results.comparison import compare_paths
-    from auditor.runs.output import deliver, rendered_comparison, screen
+    from auditor.runs.output import deliver, rendered, screen
 
     comparisons = compare_paths(old, new)
     shape = screen() if form == "table" and output is None else {}
-    deliver(rendered_comparison(form, comparisons, **shape), output, (old, new))
+    deliver(rendered(form, comparisons, **shape), output, (old, new))
     compared = any(one.compared for one in comparisons)
     if not compared:
         say("nothing was compared: the old and the new results have no cell in common")

@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
+from auditor.base.types import Options
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
@@ -22,8 +23,9 @@ from auditor.results.records import (
     Verdict,
     cells,
 )
-from auditor.scenario.model import ExpectationUse, Scenario
+from auditor.scenario.model import ExpectationUse
 from auditor.scenario.read_plugins import parse_coalitions
+from auditor.scenario.yaml_document import Places
 
 Names = str | list[str]
 Cell = Sequence[Measurement]
@@ -88,8 +90,11 @@ class Expectation(Plugin):
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
         """Releases that the filter covers."""
-        p = self.parameters
-        return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
+        return [one for one in evidence.releases if self.covers(one.scheme, one.sweep)]
+
+    def covers(self, scheme: str, point: Options) -> bool:
+        """Whether the filter covers a scheme at a sweep point."""
+        return covers(self.parameters, scheme, point)
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Verdict as a result record."""
@@ -184,7 +189,7 @@ def selector(
     return selected
 
 
-def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
+def covers(filters: Any, scheme: str, point: Options) -> bool:
     """Whether a filter covers a scheme at a sweep point."""
     sweep = getattr(filters, "sweep", None) or {}
     return _among(scheme, getattr(filters, "scheme", None)) and all(
@@ -216,16 +221,11 @@ def _among(value: str | None, names: Names | None) -> bool:
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Missing(NamedTuple):
-    """A task that was not finished."""
-
-    point: dict[str, Any]
-    scheme: str
+Missing = Sequence[tuple[str, Options]]
+"""Scheme and sweep point of each task that was not finished."""
 
 
-def undecided(
-    record: ExpectationRecord, expectation: Any, missing: Sequence[Missing]
-) -> ExpectationRecord:
+def undecided(record: ExpectationRecord, expectation: Any, missing: Missing) -> ExpectationRecord:
     """Verdict if some tasks are missing.
 
     Undecided even if finished tasks refute the claim: tests are corrected for all cells.
@@ -237,7 +237,7 @@ def undecided(
     expectation : Expectation
         With the tasks it covers by ``scheme`` and ``sweep``.
     """
-    lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
+    lacking = sum(expectation.covers(*task) for task in missing)
     if not lacking:
         return record
     tasks = "1 task that it covers is" if lacking == 1 else f"{lacking} tasks that it covers are"
@@ -254,17 +254,17 @@ IMPLICIT_LEVEL = 1e-4
 
 
 def judge(
-    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()
+    uses: Sequence[ExpectationUse], places: Places, evidence: Evidence, missing: Missing = ()
 ) -> list[ExpectationRecord]:
     """Return the verdict on every expectation; one that covers missing tasks is undecided."""
     found = []
-    for use in scenario.expect:
+    for use in uses:
         record = undecided(_judged(use, evidence), use.expectation, missing)
-        line = scenario.places.problem(("expect", use.place), "").line
+        line = places.problem(("expect", use.place), "").line
         found.append(record.model_copy(update={"line": line}))
     # every audit expects noise to follow its law: schemes that fail, unless already judged
     expected = registry.get("expectation", ALWAYS)
-    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
+    asked = [use.expectation.parameters for use in uses if use.name == ALWAYS]
     whole = [each for each in asked if each.sweep is None]
     schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
     for scheme in schemes:

@@ -88,16 +88,11 @@ class FinishedTasks:
     """
 
     def __init__(
-        self,
-        keep: Keep,
-        scenario: Scenario,
-        points: Sequence[Scenario],
-        tasks: Sequence[Task],
-        digests: Sequence[str],
+        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
     ) -> None:
         self._keep, self.spent, self._used = keep, 0.0, set[Path]()
         self._unsure = False
-        self._keys, self._stamps = _dependencies(scenario, points, tasks, digests)
+        self._keys, self._stamps = _dependencies(scenario, tasks, digests)
         self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
@@ -191,11 +186,11 @@ Stamp = tuple[int, int] | None
 
 
 def _dependencies(
-    scenario: Scenario, points: Sequence[Scenario], tasks: Sequence[Task], digests: Sequence[str]
+    scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
 ) -> tuple[list[str], dict[Path, Stamp]]:
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
     contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
-    for at, table in zip(points, digests, strict=True):
+    for at, table in zip(scenario.points, digests, strict=True):
         spec, files = at.spec(), _files(at)
         stamps |= {path: _stamp(path) for path in (*files, *table_files(at)) if path not in stamps}
         contents |= {path: _content(path) for path in files if path not in contents}

@@ -11,7 +11,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import rich_click as click
 from rich.console import Console
@@ -28,6 +28,9 @@ from auditor.runs.finished_tasks import storing
 
 NARROWEST = 40
 """Columns of the narrowest report."""
+
+
+Results = Sequence[AuditResult]
 
 
 def made_folders(output: Path, names: list[str]) -> list[Path]:
@@ -77,11 +80,7 @@ def _near(path: Path) -> Path:
 
 
 def print_results(
-    results: Sequence[AuditResult],
-    form: str,
-    quiet: bool = False,
-    output: Path = Path(),
-    full: bool = True,
+    results: Results, form: str, quiet: bool = False, output: Path = Path(), full: bool = True
 ) -> None:
     """Print a report of all results; a quiet table has the verdicts alone."""
     if form != "table":
@@ -115,15 +114,27 @@ def screen() -> dict[str, Any]:
     }
 
 
-def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
-    """Document on results.
+def rendered(form: str, subject: Results | Sequence[Comparison] | Advice, **options: Any) -> str:
+    """Document on results, on changes between two, or on advice.
 
     Raises
     ------
     PluginFailed
         The renderer failed, or made no text.
     """
-    return _made(form, parameters, lambda renderer: renderer.render(results))
+    with contained() as failure:
+        renderer: Renderer = registry.get("renderer", form)(**options)
+        if isinstance(subject, Advice):
+            text: object = renderer.render_advice(subject)
+        elif isinstance(subject[0], Comparison):
+            text = renderer.render_comparison(*cast("Sequence[Comparison]", subject))
+        else:
+            text = renderer.render(cast("Results", subject))
+        if type(text) is str:
+            return text
+        failure.error = PluginFailed("it made no text")
+    failure.raise_ours()
+    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
 def so_far(result: AuditResult) -> str:
@@ -131,26 +142,6 @@ def so_far(result: AuditResult) -> str:
     with contained():
         return str(registry.get("renderer", "table")().render_so_far(result))
     return ""
-
-
-def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
-    """Document on changes; see `rendered`."""
-    return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
-
-
-def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
-    """Document on advice; see `rendered`."""
-    return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
-
-
-def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:
-    with contained() as failure:
-        text = write(registry.get("renderer", form)(**parameters))
-        if type(text) is str:
-            return text
-        failure.error = PluginFailed("it made no text")
-    failure.raise_ours()
-    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:

@@ -204,19 +204,20 @@ class DataForm(Form):
                 "are stated in the data's own units, which `standardize` takes away; leave one out"
             )
             raise FieldError(why, "bounds")
-        if self.order in (*audited, *self.bin):
-            why = "records are put in the order of a column that is not"
-            raise FieldError(f"names column {self.order!r}, which is audited: {why}", "order")
-        for field, why in (("unit", "units are named"), ("weight", "records are weighed")):
-            if (name := getattr(self, field)) in (*audited, *self.bin):
-                why = f"names column {name!r}, which is audited: {why} by a column that is not"
-                raise FieldError(why, field)
-        for name in self.shown:
-            if name in (*audited, *self.bin):
-                raise FieldError(f"names column {name!r}, which is audited", "shown")
+        for field, why in NOT_AUDITED.items():
+            value = getattr(self, field)
+            for name in value if isinstance(value, list) else [value]:
+                if name in (*audited, *self.bin):
+                    raise FieldError(f"names column {name!r}, which is audited{why}", field)
         return self
 
 
+NOT_AUDITED = {
+    "order": ": records are put in the order of a column that is not",
+    "unit": ": units are named by a column that is not",
+    "weight": ": records are weighed by a column that is not",
+    "shown": "",
+}
 DATA_FIELDS = tuple(field.alias or name for name, field in DataForm.model_fields.items())
 
 

@@ -29,7 +29,7 @@ from auditor.runs.advice.candidates import (
     weakest,
 )
 from auditor.runs.advice.columns import USES, Chosen, Request, chosen, utility_of
-from auditor.runs.output import rendered_advice
+from auditor.runs.output import rendered
 from auditor.schemes.replacement.base import UniformScheme
 
 # -- Check a recommendation on the rows to be released, and without their order --------------------
@@ -363,7 +363,5 @@ def write_advice(advice: Advice, folder: Path) -> list[Path]:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(paths[0], (HEAD.format(command=command) + text).encode())
-        write_atomically(
-            paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace")
-        )
+        write_atomically(paths[1], rendered("html", advice).encode("utf-8", "backslashreplace"))
     return paths
