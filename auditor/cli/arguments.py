@@ -9,11 +9,11 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
@@ -30,6 +30,12 @@ from auditor.base import (
 )
 from auditor.process.environment import reserved, say, shipped_scenarios
 
+if TYPE_CHECKING:
+    from auditor.base.types import Names, Options, Plain
+
+
+Parse = Callable[[Any], Any]
+
 
 def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
     """Complete a scenario's name from shipped scenarios and files."""
@@ -41,12 +47,12 @@ def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
     ]
 
 
-def parsed(parse: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def parsed(parse: Parse) -> Callable[[Any, Any, Any], Any]:
     """Return a click callback that converts an option unless it is missing."""
     return lambda context, parameter, value: None if value is None else parse(value)
 
 
-OPTIONS: dict[str, dict[str, dict[str, Any]]] = json.loads(
+OPTIONS: dict[str, dict[str, Plain]] = json.loads(
     files("auditor.cli").joinpath("options.json").read_text(encoding="utf-8")
 )
 """Arguments and options by command, as click takes them; ``@NAME`` includes another list."""
@@ -58,7 +64,7 @@ TYPES = {
 }
 
 
-def options(command: str, **parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def options(command: str, **parse: Parse) -> Parse:
     """Return a decorator that adds a command's options; ``parse`` converts some, by name."""
 
     def add(function: Any) -> Any:
@@ -70,7 +76,7 @@ def options(command: str, **parse: Callable[[Any], Any]) -> Callable[[Any], Any]
     return add
 
 
-def _option(names: list[str], parse: Mapping[str, Any], type: Any = None, **stated: Any) -> Any:
+def _option(names: list[str], parse: Options, type: Any = None, **stated: Any) -> Any:
     if isinstance(type, dict | list):
         stated["type"] = IntRange(**type) if isinstance(type, dict) else Choice(type)
     elif type:
@@ -88,13 +94,13 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
     """Pass ``--budget`` on as a change."""
 
     @wraps(command)
-    def inner(changes: Sequence[str], budget: str | None, **others: Any) -> None:
+    def inner(changes: Names, budget: str | None, **others: Any) -> None:
         command(changes=(*changes, *([] if budget is None else [f"budget={budget}"])), **others)
 
     return inner
 
 
-def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
+def read_all(scenarios: Names, changes: Names, seed: int | None) -> list[Any]:
     """Read every scenario, report the errors of all, and find every plugin."""
     from auditor.scenario.read import read_scenario
 
@@ -128,19 +134,19 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
         raise AuditorError(f"{option} {wanted}; got {text!r}") from None
 
 
-def names(texts: str | Sequence[str]) -> tuple[str, ...]:
+def names(texts: str | Names) -> Names:
     """Return names separated by commas, from one or several texts."""
     return tuple(
         name for name in ",".join([texts] if isinstance(texts, str) else texts).split(",") if name
     )
 
 
-def all_overrides(changes: Sequence[str]) -> dict[str, Any]:
+def all_overrides(changes: Names) -> Plain:
     """Parse repeated ``NAME=VALUE``."""
     return dict(map(override, changes))
 
 
-def spans(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+def spans(texts: Names) -> dict[str, tuple[float, float]]:
     """Parse repeated ``--bounds COLUMN=LOW:HIGH``."""
     return dict(map(span, texts))
 
@@ -160,7 +166,7 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
     return column, ends
 
 
-def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
+def each(items: Sequence[Any], act: Parse) -> list[Any]:
     """Apply ``act`` to every item and report all errors together."""
     done, messages = [], []
     for item in items:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich_click import command
 
@@ -24,12 +25,15 @@ from auditor.cli.arguments import (
 )
 from auditor.process.environment import put, say, tell
 
+if TYPE_CHECKING:
+    from auditor.base.types import Names
+
 
 @command()
 @options("check")
 @with_budget
 @guarded
-def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
+def check(scenarios: Names, changes: Names, seed: int | None) -> None:
     """Validate without running, and print the plan and a time estimate."""
     from auditor.runs.check import check_data
     from auditor.runs.plan import outline, within_budget
@@ -65,16 +69,17 @@ def show(name: str) -> None:
 @options("new")
 @guarded
 def new(
-    files: Sequence[str],
+    files: Names,
     data: str | None,
-    copies: Sequence[str],
+    copies: Names,
     template: str | None,
     force: bool,
     sheet: str | None,
-    blank: Sequence[str],
+    blank: Names,
 ) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
-    from auditor.results.files import with_reading
+    from auditor.results.files import with_reading, write_atomically, writing
+    from auditor.scenario.draft import beside, drafted, template as template_of
 
     file, copies = _scenario_and_copies(files, copies)
     if copies and data is None:
@@ -83,14 +88,24 @@ def new(
         raise AuditorError(
             "--data makes a scenario for a table, and --template takes an example: give one of them"
         )
+    contents = {(path := Path(file)): b""}
     if data is None:
-        _write_template(Path(file), template, force)
-    else:
-        _write_draft(Path(file), with_reading(data, sheet, blank or None), copies, force)
+        contents[path] = template_of(template)
+        contents |= {path.parent / other: content for other, content in beside(template).items()}
+    _check_new(list(contents), force)  # before reading the table
+    if data is not None:
+        warn_of_broken_plugins()
+        with one_line_warnings():
+            given = with_reading(data, sheet, blank or None)
+            contents[path] = drafted(path, given, copies).encode()
+    for each_path, content in contents.items():
+        with writing(each_path):
+            each_path.parent.mkdir(exist_ok=True)
+            write_atomically(each_path, content)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
 
-def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[str, list[str]]:
+def _scenario_and_copies(files: Names, copies: Names) -> tuple[str, list[str]]:
     """Return the scenario and all copies; further names after ``--copies NAME`` are copies."""
     scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
     if not copies:
@@ -102,26 +117,6 @@ def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[s
         state = "names a folder" if folder.is_dir() else "is a folder that does not exist"
         raise AuditorError(f"{scenarios[0]} {state}; name a scenario to write, FILE.yaml")
     return scenarios[0], [*copies, *others]
-
-
-def _write_template(path: Path, name: str | None, force: bool) -> None:
-    from auditor.scenario.draft import beside, template
-
-    contents = {path: template(name)} | {
-        path.parent / other: content for other, content in beside(name).items()
-    }
-    _check_new(list(contents), force)
-    for each_path, content in contents.items():
-        _write(each_path, content)
-
-
-def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
-    from auditor.scenario.draft import drafted
-
-    _check_new([path], force)  # before reading the table
-    warn_of_broken_plugins()
-    with one_line_warnings():
-        _write(path, drafted(path, data, copies).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:
@@ -136,14 +131,6 @@ def _check_new(paths: Sequence[Path], force: bool) -> None:
         )
     if not paths[0].parent.is_dir():
         raise AuditorError(f"{paths[0].parent} is not a folder")
-
-
-def _write(path: Path, content: bytes) -> None:
-    from auditor.results.files import write_atomically, writing
-
-    with writing(path):
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, content)
 
 
 @command()
@@ -161,7 +148,7 @@ def schema() -> None:
 @command()
 @options("report")
 @guarded
-def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
+def report(results: Names, form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor.results.model import AuditResult
     from auditor.runs.output import deliver, print_results, rendered

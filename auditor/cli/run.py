@@ -24,6 +24,7 @@ from auditor.cli.arguments import (
 from auditor.process.environment import put, say
 
 if TYPE_CHECKING:
+    from auditor.base.types import Names
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 @with_budget
 @guarded
 def run(
-    scenarios: tuple[str, ...],
+    scenarios: Names,
     output: str,
     workers: int | None,
     cluster: str | None,
-    changes: tuple[str, ...],
+    changes: Names,
     seed: int | None,
     form: str,
     full: bool,
@@ -63,7 +64,15 @@ def run(
         with suppress(containment.Interrupted):
             try:
                 _import()
-                from auditor.runs.output import check_place, deposit, deposit_page, made_folders
+                from auditor.runs.output import (
+                    check_place,
+                    deliver,
+                    deposit,
+                    deposit_page,
+                    made_folders,
+                    print_results,
+                    rendered,
+                )
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # before hours of work
@@ -93,7 +102,14 @@ def run(
             finally:
                 dismiss()
         with suppress(containment.Interrupted), containment.shielded():
-            statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
+            try:
+                if results and junit_xml is not None:
+                    deliver(rendered("junit", results), junit_xml, ())
+                if results:
+                    print_results(results, form, quiet, Path(output), full)
+            except PluginFailed as failure:
+                say(f"error: {failure}")
+                statuses.append(FAILED_RUNNING)
             _tell_stopped(checked, results)
     status = containment.exit_status()
     if len(results) < len(scenarios):  # stopped early: unwritten results are a failure
@@ -147,29 +163,7 @@ def _audited(
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
-def _printed(
-    results: Sequence[AuditResult],
-    form: str,
-    quiet: bool,
-    output: Path,
-    full: bool,
-    junit_xml: str | None,
-) -> int:
-    if not results:
-        return 0
-    from auditor.runs.output import deliver, print_results, rendered
-
-    try:
-        if junit_xml is not None:
-            deliver(rendered("junit", results), junit_xml, ())
-        print_results(results, form, quiet, output, full)
-    except PluginFailed as failure:
-        say(f"error: {failure}")
-        return FAILED_RUNNING
-    return 0
-
-
-def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
+def _command(name: str, changes: Names, seed: int | None) -> str:
     from shlex import quote
 
     options = [f"--set {quote(change)}" for change in changes] + (
@@ -202,7 +196,7 @@ def selftest(
     rows: tuple[int, ...],
     releases: tuple[int, ...],
     seed: int,
-    cases: tuple[str, ...],
+    cases: Names,
     form: str,
     quiet: bool,
 ) -> None:

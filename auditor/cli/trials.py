@@ -190,9 +190,16 @@ def self_test(
         for case in chosen:
             if listener is not None:
                 listener(case.name)
-            tallies.append(
-                tally_of(case, [audited(case, rows, seed + place) for place in range(releases)])
-            )
+            verdicts = [
+                {record.expectation: record.status for record in result.expectations}
+                for result in (audited(case, rows, seed + place) for place in range(releases))
+            ]
+            by_expectation = {
+                name: _counted([each[name] for each in verdicts if name in each])
+                for name in dict.fromkeys(name for each in verdicts for name in each)
+            }
+            together = _counted([worst(list(each.values())) for each in verdicts])
+            tallies.append(Tally(case.name, case.summary(), case.honest, together, by_expectation))
     return SelfTest(rows, releases, seed, tuple(tallies))
 
 
@@ -219,24 +226,6 @@ def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
         ]
         raise PluginFailed(f"case {case.name!r} failed: {reasons[0]}")
     return result
-
-
-def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
-    """Count the verdicts on one case's releases."""
-    verdicts = [
-        {record.expectation: record.status for record in result.expectations} for result in results
-    ]
-    names = dict.fromkeys(name for each in verdicts for name in each)
-    by_expectation = {
-        name: _counted([each[name] for each in verdicts if name in each]) for name in names
-    }
-    return Tally(
-        case.name,
-        case.summary(),
-        case.honest,
-        _counted([worst(list(each.values())) for each in verdicts]),
-        by_expectation,
-    )
 
 
 def _counted(verdicts: Sequence[Verdict]) -> Counts:

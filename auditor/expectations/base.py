@@ -12,7 +12,7 @@ from pydantic import Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
-from auditor.base.types import Options
+from auditor.base.types import Options, Plain
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
@@ -45,7 +45,7 @@ class Filter(PluginParameters):
     )
     coalition: Any = Field(None, description="all, singles, pairs, prefixes, [1, 3] or {first: m}")
     attribute: Names | None = Field(None, description="columns; '*' is all together, the default")
-    sweep: dict[str, Any] | None = Field(None, description="values of swept paths")
+    sweep: Plain | None = Field(None, description="values of swept paths")
 
 
 class Expectation(Plugin):
@@ -96,7 +96,7 @@ class Expectation(Plugin):
         """Whether the filter covers a scheme at a sweep point."""
         return covers(self.parameters, scheme, point)
 
-    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
+    def record(self, name: str, where: Plain, evidence: Evidence) -> ExpectationRecord:
         """Verdict as a result record."""
         judged = self.judge(evidence)
         if not isinstance(judged, Judgement) or type(judged.why) is not str:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Names, Plain
 from auditor.expectations.base import (
     Cell,
     Expectation,
@@ -286,14 +286,12 @@ class Monotone(Expectation):
         return Judgement(judged.status, why, judged.observed, judged.bound)
 
 
-def _line(record: Measurement, others: dict[str, Any]) -> str:
+def _line(record: Measurement, others: Plain) -> str:
     attack = f", {record.attack}" if record.attack else ""
     return f"{record.scheme}{attack}{f' at {others}' if others else ''}"
 
 
-def _swept(
-    expectation: Expectation, evidence: Evidence
-) -> Iterator[tuple[float, dict[str, Any], Cell]]:
+def _swept(expectation: Expectation, evidence: Evidence) -> Iterator[tuple[float, Plain, Cell]]:
     p: Any = expectation.parameters
     for group in expectation.measured(evidence, p.metric):
         sweep = dict(group[0].sweep)
@@ -349,7 +347,7 @@ class Equivalent(Expectation):
 
 
 def judge_differences(
-    found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
+    found: Sequence[Found], levels: Names, margin: float, metric: str
 ) -> Judgement:
     """Verdict on differences."""
     if any(math.isnan(error) for _, error, _ in found):

@@ -26,6 +26,7 @@ from typing import Any
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import StorageError
+from auditor.base.types import Names, Plain
 from auditor.process.containment import shielded
 from auditor.process.environment import version
 from auditor.results.files import located, lock_folder, sweep, write_atomically
@@ -88,7 +89,7 @@ class FinishedTasks:
     """
 
     def __init__(
-        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Names
     ) -> None:
         self._keep, self.spent, self._used = keep, 0.0, set[Path]()
         self._unsure = False
@@ -186,10 +187,10 @@ Stamp = tuple[int, int] | None
 
 
 def _dependencies(
-    scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+    scenario: Scenario, tasks: Sequence[Task], digests: Names
 ) -> tuple[list[str], dict[Path, Stamp]]:
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
-    contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
+    contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), Plain()
     for at, table in zip(scenario.points, digests, strict=True):
         spec, files = at.spec(), _files(at)
         stamps |= {path: _stamp(path) for path in (*files, *table_files(at)) if path not in stamps}
@@ -250,7 +251,7 @@ def _files(scenario: Scenario) -> list[Path]:
     Without the table's, which has a fingerprint, unless a model predicts a column outside the
     table.
     """
-    spec: dict[str, Any] = scenario.spec()
+    spec: Plain = scenario.spec()
     for name in ("title", "cite", "expect"):
         del spec[name]
     spec["data"].pop("source", None)

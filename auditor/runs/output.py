@@ -11,7 +11,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from rich.console import Console
@@ -20,7 +20,7 @@ from auditor import registry
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded, clean, duration
 from auditor.process.containment import contained, shielded
 from auditor.process.environment import put, say, stream, tell
-from auditor.results.comparison import Comparison, Renderer
+from auditor.results.comparison import Comparison
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice
@@ -28,9 +28,6 @@ from auditor.runs.finished_tasks import storing
 
 NARROWEST = 40
 """Columns of the narrowest report."""
-
-
-Results = Sequence[AuditResult]
 
 
 def made_folders(output: Path, names: list[str]) -> list[Path]:
@@ -80,7 +77,11 @@ def _near(path: Path) -> Path:
 
 
 def print_results(
-    results: Results, form: str, quiet: bool = False, output: Path = Path(), full: bool = True
+    results: Sequence[AuditResult],
+    form: str,
+    quiet: bool = False,
+    output: Path = Path(),
+    full: bool = True,
 ) -> None:
     """Print a report of all results; a quiet table has the verdicts alone."""
     if form != "table":
@@ -114,8 +115,8 @@ def screen() -> dict[str, Any]:
     }
 
 
-def rendered(form: str, subject: Results | Sequence[Comparison] | Advice, **options: Any) -> str:
-    """Document on results, on changes between two, or on advice.
+def rendered(form: str, subject: Any, **options: Any) -> str:
+    """Document on results, on `Comparison`s, or on `Advice`.
 
     Raises
     ------
@@ -123,13 +124,13 @@ def rendered(form: str, subject: Results | Sequence[Comparison] | Advice, **opti
         The renderer failed, or made no text.
     """
     with contained() as failure:
-        renderer: Renderer = registry.get("renderer", form)(**options)
+        renderer = registry.get("renderer", form)(**options)
         if isinstance(subject, Advice):
-            text: object = renderer.render_advice(subject)
+            text = renderer.render_advice(subject)
         elif isinstance(subject[0], Comparison):
-            text = renderer.render_comparison(*cast("Sequence[Comparison]", subject))
+            text = renderer.render_comparison(*subject)
         else:
-            text = renderer.render(cast("Results", subject))
+            text = renderer.render(subject)
         if type(text) is str:
             return text
         failure.error = PluginFailed("it made no text")

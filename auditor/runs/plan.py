@@ -87,7 +87,12 @@ def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
         text.append(f"  swept: {path} over {count}: {listed}")
     schemes = list(dict.fromkeys(line.scheme for line in lines))
     for name in schemes[:MOST_SCHEMES]:
-        text.append(_folded(name, [line for line in lines if line.scheme == name]))
+        own = [line for line in lines if line.scheme == name]
+        figures = ((line.rows, line.work.width, line.copies, line.work.coalitions) for line in own)
+        rows, width, copies, coalitions = map(_span, zip(*figures, strict=True))
+        points, in_all = (f" at {len(own)} sweep points", " in all") if own[1:] else ("", "")
+        held = f"{rows} rows × {width}, {copies} copies, {coalitions} coalitions"
+        text.append(f"  {name}{points}: {held}, {sum(line.cells for line in own):,} cells{in_all}")
     if len(schemes) > MOST_SCHEMES:
         text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")
     return "\n".join(text)
@@ -98,20 +103,6 @@ def seconds_of(lines: Sequence[Line]) -> float:
     return SECONDS_PER_RUN + sum(
         line.work.seconds + line.cells * SECONDS_PER_CELL for line in lines
     )
-
-
-def _folded(scheme: str, lines: Sequence[Line]) -> str:
-    rows, width, copies, coalitions = map(
-        _span,
-        zip(
-            *((line.rows, line.work.width, line.copies, line.work.coalitions) for line in lines),
-            strict=True,
-        ),
-    )
-    several = len(lines) > 1
-    where, in_all = (f" at {len(lines)} sweep points", " in all") if several else ("", "")
-    cells = f"{sum(line.cells for line in lines):,} cells{in_all}"
-    return f"  {scheme}{where}: {rows} rows × {width}, {copies} copies, {coalitions} coalitions, {cells}"
 
 
 def _span(numbers: Sequence[int]) -> str:

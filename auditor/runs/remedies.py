@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.audit.base.request import ReleaseRequest, make_scheme
-from auditor.base.types import Array, Coalition, Names
+from auditor.base.types import Array, Coalition, Levels, Names
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
@@ -124,7 +124,7 @@ def _strongest(measurements: Measurements) -> list[Cell]:
 def _added(
     cell: Cell,
     scheme: Scheme,
-    levels: Sequence[float],
+    levels: Levels,
     attributes: Names,
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
@@ -179,15 +179,13 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
     return clip_to_psd(K_X - regression(K_X[:, at], K_X[np.ix_(at, at)]) @ K_X[at], K_X)
 
 
-def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
+def _pooled_level(scheme: AdditiveScheme, levels: Levels, copies: Coalition) -> float:
     held = np.asarray(copies, dtype=int) - 1
     covariance = np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)]
     return float(best_unbiased_combination(covariance)[1])
 
 
-def _replaced(
-    cell: Cell, scheme: UniformScheme, levels: Sequence[float], table: Table
-) -> Remedy | None:
+def _replaced(cell: Cell, scheme: UniformScheme, levels: Levels, table: Table) -> Remedy | None:
     if table.categorical is None or cell.record.attribute != "*":
         return None
     prior, left = table.categorical.prior, cell.left

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.base.request import release_levels
+from auditor.base.types import Names
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.process.containment import contained
@@ -38,10 +38,23 @@ def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str, Table | None]
     # bit by bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
+    categories = () if table.categorical is None else table.categorical.attributes
+    sizes = {attribute.name: attribute.size for attribute in categories}
+    units: list[float | None] = [None] * table.width
+    if table.standardized:
+        units = np.sqrt(np.diag(table.scan.covariance)).tolist()
+    figures = zip(table.attributes, moments.mean.tolist(), variances.tolist(), units, strict=True)
+    attributes = [
+        AttributeSummary(
+            name=name, mean=mean, variance=variance, values=sizes.pop(name, None), unit=unit
+        )
+        for name, mean, variance, unit in figures
+    ]
+    attributes += [AttributeSummary(name=name, values=size) for name, size in sizes.items()]
     summary = DataSummary(
         source=table.source,
         rows=table.rows,
-        attributes=_summaries_of_attributes(table, moments.mean, variances),
+        attributes=attributes,
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
@@ -55,31 +68,6 @@ def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str, Table | None]
         },
     )
     return summary, digest, table if table.streamed else None
-
-
-def _summaries_of_attributes(
-    table: Table, means: NDArray[np.float64], variances: NDArray[np.float64]
-) -> list[AttributeSummary]:
-    categories = () if table.categorical is None else table.categorical.attributes
-    sizes = {attribute.name: attribute.size for attribute in categories}
-    units: list[float | None] = [None] * table.width
-    if table.standardized:
-        units = np.sqrt(np.diag(table.scan.covariance)).tolist()
-    found = [
-        AttributeSummary(
-            name=name,
-            mean=float(mean),
-            variance=float(variance),
-            values=sizes.pop(name, None),
-            unit=unit,
-        )
-        for name, mean, variance, unit in zip(
-            table.attributes, means, variances, units, strict=True
-        )
-    ]
-    return found + [
-        AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items()
-    ]
 
 
 def summaries_of_schemes(
@@ -121,7 +109,7 @@ def summaries_of_schemes(
     return summaries
 
 
-def attack_kinds(scenario: Scenario, others: Sequence[str]) -> dict[str, str]:
+def attack_kinds(scenario: Scenario, others: Names) -> dict[str, str]:
     """Kind of the scenario's attacks and of ``others``."""
     names = [*(use.name for use in scenario.attacks), *others]
     return {name: str(registry.get("attack", name).attack_kind) for name in names}

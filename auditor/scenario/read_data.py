@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema as Schema, model_val
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import AuditorError, did_you_mean, shortened
+from auditor.base.types import Plain
 from auditor.data.columns.categorical_table import hierarchy_of, parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE, parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
@@ -61,7 +62,7 @@ def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
     return BeforeValidator(parsed)
 
 
-def _mapping_of(items: dict[str, Any]) -> Schema:
+def _mapping_of(items: Plain) -> Schema:
     return Schema({"type": ["object", "null"], "additionalProperties": items})
 
 
@@ -242,9 +243,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     parameters = _source_parameters(source, own, problems, base)
     if form is None:
         return None
-    same: dict[str, Any] = {
-        field.name: getattr(form, field.name, None) for field in fields(DataUse)
-    }
+    same: Plain = {field.name: getattr(form, field.name, None) for field in fields(DataUse)}
     return DataUse(
         **same
         | {
@@ -258,9 +257,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     )
 
 
-def _source_parameters(
-    source: str, own: dict[str, Any], problems: Problems, base: FilePath | None
-) -> dict[str, Any]:
+def _source_parameters(source: str, own: Plain, problems: Problems, base: FilePath | None) -> Plain:
     if registry.has("source", source):
         parameters = registry.get("source", source).Parameters
         model = problems.model(("data",), own, parameters, DATA_FIELDS)

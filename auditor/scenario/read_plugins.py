@@ -18,6 +18,7 @@ from auditor.adversary.attack import (
 )
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable, PluginError, PluginFailed
+from auditor.base.types import Options, Plain
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
@@ -115,7 +116,7 @@ class SchemeForm(UseForm):
         return value
 
 
-def read_schemes(fields: dict[str, Any], problems: Problems) -> tuple[SchemeUse, ...]:
+def read_schemes(fields: Plain, problems: Problems) -> tuple[SchemeUse, ...]:
     """Return the section ``schemes`` without invalid entries; report errors."""
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
     items = [_of_categories(item, fields.get("data")) for item in items]
@@ -144,7 +145,7 @@ def _adds_noise(law: Any) -> bool:
 
 def every_attack(
     schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool
-) -> list[dict[str, Any]]:
+) -> list[Plain]:
     """Entry of ``attacks`` for every applicable attack that is ``in_all``.
 
     It can use some knowledge against some scheme. Row attacks get only the deciding coalitions.
@@ -204,7 +205,7 @@ def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
     return True
 
 
-def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse, ...]:
+def read_attacks(fields: Plain, problems: Problems) -> tuple[AttackUse, ...]:
     """Return the section ``attacks`` without invalid entries; report errors."""
     uses = []
     items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
@@ -237,7 +238,7 @@ def _use(
     path: Path,
     item: Any,
     problems: Problems,
-    defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
+    defaults: Callable[[Any, Plain], Options] = lambda cls, own: {},
 ) -> tuple[Any, F | None, Any]:
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
@@ -266,7 +267,7 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     if isinstance(item, dict) and "levels" in item:
         levels = problems.attempt((*path, "levels"), parse_levels, item["levels"])
 
-    def noise(cls: Any, own: dict[str, Any]) -> dict[str, Any]:
+    def noise(cls: Any, own: Plain) -> Plain:
         if levels is None or levels.currency is None or not issubclass(cls, AdditiveScheme):
             return {}
         size = CURRENCIES[levels.currency]

@@ -14,10 +14,9 @@ from math import ceil, floor, inf, isinf, isnan, nan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Generator, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Flags, Generator, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -419,7 +418,7 @@ def _places(step: float) -> int:
 
 
 def finishes(
-    table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: NDArray[np.bool_] | None
+    table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: Flags | None
 ) -> dict[str, Finish]:
     """Finishing of each column.
 
@@ -488,7 +487,7 @@ def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def in_single(parts: Parts, noise: NDArray[np.float64] | None) -> Parts:
+def in_single(parts: Parts, noise: Array | None) -> Parts:
     """Yield copies as 32-bit numbers.
 
     Exact for multiples on a grid. Rounding that swallows the noise, or equates copies, is refused.
