@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
@@ -38,14 +38,19 @@ Selector = Callable[[Measurement], bool]
 class Filter(PluginParameters):
     """The cells that an expectation covers; an absent field covers all."""
 
-    scheme: Names | None = Field(None, description="scheme ids")
-    attack: Names | None = Field(None, description="attack ids")
-    knowledge: Any = Field(
-        None, description="a state of knowledge, its label or its name, or a list of them"
-    )
-    coalition: Any = Field(None, description="all, singles, pairs, prefixes, [1, 3] or {first: m}")
-    attribute: Names | None = Field(None, description="columns; '*' is all together, the default")
-    sweep: Plain | None = Field(None, description="values of swept paths")
+    model_config = ConfigDict(use_attribute_docstrings=True)
+    scheme: Names | None = None
+    """scheme ids"""
+    attack: Names | None = None
+    """attack ids"""
+    knowledge: Any = None
+    """a state of knowledge, its label or its name, or a list of them"""
+    coalition: Any = None
+    """all, singles, pairs, prefixes, [1, 3] or {first: m}"""
+    attribute: Names | None = None
+    """columns; '*' is all together, the default"""
+    sweep: Plain | None = None
+    """values of swept paths"""
 
 
 class Expectation(Plugin):

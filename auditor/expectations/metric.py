@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from auditor.base import scipy
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
@@ -48,8 +48,11 @@ gave 0.93 ± 0.95 where 0.29 is true."""
 class Limits(PluginParameters):
     """At least one bound, in the metric's unit."""
 
-    at_least: float | None = Field(None, description="smallest value allowed")
-    at_most: float | None = Field(None, description="largest value allowed")
+    model_config = ConfigDict(use_attribute_docstrings=True)
+    at_least: float | None = None
+    """smallest value allowed"""
+    at_most: float | None = None
+    """largest value allowed"""
     ways: ClassVar[str] = "at-least or at-most"
 
     @model_validator(mode="after")
@@ -75,9 +78,8 @@ class Limits(PluginParameters):
 class Bounds(Limits, Filter):
     """A filter and at least one bound."""
 
-    between: list[float] | None = Field(
-        None, description="[smallest, largest]", min_length=2, max_length=2
-    )
+    between: list[float] | None = Field(None, min_length=2, max_length=2)
+    """[smallest, largest]"""
     ways: ClassVar[str] = "at-least, at-most or between"
 
     def limits(self) -> tuple[float | None, float | None]:
@@ -91,7 +93,8 @@ class Bounds(Limits, Filter):
 class MetricBounds(Bounds):
     """Bounds on one metric."""
 
-    metric: str = Field(description="the metric's name")
+    metric: str
+    """the metric's name"""
 
 
 @register

@@ -26,7 +26,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base.types import Coalition
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, place, worst
@@ -282,13 +281,10 @@ class NoCollusionGain(Expectation):
     class Parameters(Filter):
         """The filter, the margin and the level of the test."""
 
-        margin: Share = Field(
-            0.01,
-            description="largest gain that counts as none, as a share of the best copy's error",
-        )
-        level: Share = Field(
-            0.05, description="chance of one false «no gain» over everything covered"
-        )
+        margin: Share = 0.01
+        """largest gain that counts as none, as a share of the best copy's error"""
+        level: Share = 0.05
+        """chance of one false «no gain» over everything covered"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         margin, level = self.parameters.margin, self.parameters.level

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base.types import Array, Levels
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, listed, place
@@ -44,10 +43,10 @@ class MatchesTheory(Expectation):
     class Parameters(Filter):
         """The filter, the metric, and how fine the measurement must be to count."""
 
-        metric: str = Field("distortion", description="metric to compare")
-        resolution: Share = Field(
-            0.5, description="error bars wider than this share of theory leave it undecided"
-        )
+        metric: str = "distortion"
+        """metric to compare"""
+        resolution: Share = 0.5
+        """error bars wider than this share of theory leave it undecided"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         found = self.chosen(evidence, self.parameters.metric)
@@ -195,9 +194,8 @@ class Theorem3(Expectation):
     class Parameters(Filter):
         """The filter, for schemes with independent noise shaped like the data."""
 
-        resolution: Share = Field(
-            0.5, description="error bars wider than this share of theory leave it undecided"
-        )
+        resolution: Share = 0.5
+        """error bars wider than this share of theory leave it undecided"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         filters = self.parameters

@@ -101,7 +101,8 @@ class Utility(Form):
     ``test`` has the held-out records.
     """
 
-    target: str | None = Field(None, description="column to predict, or label")
+    target: str | None = None
+    """column to predict, or label"""
     models: list[Literal["decision-tree", "svm-rbf", "logistic", "ridge"]] = Field(
         ["decision-tree"], min_length=1
     )

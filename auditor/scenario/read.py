@@ -271,14 +271,12 @@ def _several(value: Any) -> Any:
 class Document(Form):
     """A scenario's sections; other functions read sections without a type."""
 
-    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
-        1, alias="schema", description="version of this format"
-    )
+    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(1, alias="schema")
+    """version of this format"""
     title: str = ""
     cite: Annotated[list[str], BeforeValidator(_several), AfterValidator(_cited)] = Field([])
-    seed: Whole = Field(
-        0, ge=0, le=MOST_SEED, description="with scenario and data, it determines the whole run"
-    )
+    seed: Whole = Field(0, ge=0, le=MOST_SEED)
+    """with scenario and data, it determines the whole run"""
     data: Any
     schemes: Any
     knowledge: Any = "perfect"
@@ -288,9 +286,8 @@ class Document(Form):
     utility: Any = None
     sweep: Annotated[Any, Schema(_SWEEP)] = None
     replicates: Whole = Field(1, ge=1, le=100_000)
-    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = Field(
-        None, description="work of the whole audit, in seconds of a nominal core, as 30s or 5min"
-    )
+    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = None
+    """work of the whole audit, in seconds of a nominal core, as 30s or 5min"""
     expect: Any = None
 
 

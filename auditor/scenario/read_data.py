@@ -132,57 +132,51 @@ def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
 class Relative(Form):
     """Tolerance as a share of the true value."""
 
-    relative: float = Field(gt=0, le=1e9, description="share of the true value")
+    relative: float = Field(gt=0, le=1e9)
+    """share of the true value"""
 
 
 class DataForm(Form):
     """Fields of ``data`` for every source."""
 
-    source: str = Field(description="a registered source, or a path to a file of data")
+    source: str
+    """a registered source, or a path to a file of data"""
     columns: Names | None = None
-    order: str | None = Field(None, description="column that orders the records; not audited")
-    key: str | None = Field(
-        None, description="column that identifies records, to join copies; not audited"
-    )
-    unit: str | None = Field(
-        None, description="column that identifies protected units, as households; not audited"
-    )
-    weight: str | None = Field(
-        None, description="column of weights of records in weighted figures; not audited"
-    )
-    shown: Names = Field(
-        [], description="columns that every copy shows unperturbed, as a place; not audited"
-    )
+    order: str | None = None
+    """column that orders the records; not audited"""
+    key: str | None = None
+    """column that identifies records, to join copies; not audited"""
+    unit: str | None = None
+    """column that identifies protected units, as households; not audited"""
+    weight: str | None = None
+    """column of weights of records in weighted figures; not audited"""
+    shown: Names = Field([])
+    """columns that every copy shows unperturbed, as a place; not audited"""
     rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
-    first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
-        None, description="records of the first batch, to which noise is scaled"
-    )
+    first_batch: Annotated[Whole, Field(ge=2)] | None = None
+    """records of the first batch, to which noise is scaled"""
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
-    blank: list[str | int | float] | None = Field(
-        None, description="words and numbers of a file that mean no value; default NA, None …"
-    )
-    sheet: str | None = Field(None, description="sheet of an Excel workbook; default the first")
+    blank: list[str | int | float] | None = None
+    """words and numbers of a file that mean no value; default NA, None …"""
+    sheet: str | None = None
+    """sheet of an Excel workbook; default the first"""
     standardize: bool = False
     # `moments` and `figures` of earlier scenarios are read as `rounded`
     disclosure: Literal["rounded", "public", "moments", "figures"] = "rounded"
-    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field(
-        {}, description="columns cut into classes, for uniform schemes"
-    )
-    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field(
-        {}, description="columns of categories: names, or names with their domains"
-    )
-    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field(
-        {}, description="columns of dates: names, or names with the format of their text"
-    )
-    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field(
-        {}, description="range of each column's possible values, [low, high], for guarantees"
-    )
-    tolerance: dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative] = Field(
-        {}, description="largest close error by column, or {relative: share}; default IQR/10"
-    )
+    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field({})
+    """columns cut into classes, for uniform schemes"""
+    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field({})
+    """columns of categories: names, or names with their domains"""
+    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field({})
+    """columns of dates: names, or names with the format of their text"""
+    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field({})
+    """range of each column's possible values, [low, high], for guarantees"""
+    tolerance: dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative] = Field({})
+    """largest close error by column, or {relative: share}; default IQR/10"""
     hierarchies: Annotated[
         Any, _or_empty(parse_hierarchies), _mapping_of({"type": "object", "minProperties": 1})
-    ] = Field({}, description="nested mappings with lists of values at the ends, by column")
+    ] = Field({})
+    """nested mappings with lists of values at the ends, by column"""
 
     @model_validator(mode="after")
     def _compatible(self) -> DataForm:

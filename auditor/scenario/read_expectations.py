@@ -166,14 +166,16 @@ Quantile = Annotated[float, Field(ge=LOWEST, le=HIGHEST)]
 class _Tolerance(Form):
     alone = "tolerance"
     tolerance: Positive = 0.1
-    of: Literal["std", "absolute", "relative"] | None = Field(None, description="default std")
+    of: Literal["std", "absolute", "relative"] | None = None
+    """default std"""
 
     def options(self) -> Plain:
         return self.model_dump(include={"tolerance", "of"}, exclude_none=True)
 
 
 class _Within(_Tolerance):
-    tolerances: list[_Tolerance] = Field([], description="several tolerances instead of one")
+    tolerances: list[_Tolerance] = Field([])
+    """several tolerances instead of one"""
 
     @classmethod
     def spelt_out(cls, argument: Any) -> Any:
@@ -211,11 +213,13 @@ class _Within(_Tolerance):
 
 class _Share(Form):
     alone = "tolerance"
-    tolerance: Positive = Field(0.1, description="share of the record's length")
+    tolerance: Positive = 0.1
+    """share of the record's length"""
 
 
 class _Spread(Form):
-    bins: Whole = Field(40, ge=1, le=400, description="bins below ten records are merged")
+    bins: Whole = Field(40, ge=1, le=400)
+    """bins below ten records are merged"""
     reach: Positive = 3.0
     records: Whole = Field(SPREAD_RECORDS, ge=1, le=10**9)
 

@@ -31,9 +31,8 @@ class Copies(Form):
     """A list of copies."""
 
     alone = "copies"
-    copies: list[Annotated[int, Field(ge=1)]] = Field(
-        min_length=1, description="copy numbers from 1, as [1, 3]"
-    )
+    copies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    """copy numbers from 1, as [1, 3]"""
 
     @field_validator("copies")
     @classmethod
@@ -47,7 +46,8 @@ class Count(Form):
     """A number of copies or of random coalitions."""
 
     alone = "count"
-    count: Whole = Field(ge=1, le=MOST_COALITIONS, description="how many, as 100")
+    count: Whole = Field(ge=1, le=MOST_COALITIONS)
+    """how many, as 100"""
 
 
 COALITIONS: dict[str, type[Form]] = {
@@ -98,15 +98,12 @@ class SchemeForm(UseForm):
     """Fields of every scheme."""
 
     levels: Any = None
-    already_out: float = Field(
-        0, ge=0, description="copies, or their share below 1, that are out before the last request"
-    )
-    public_grid: bool = Field(
-        False, description="whether copies are on the grid of copies for release"
-    )
-    per_unit: bool = Field(
-        False, description="whether all records of one `data: {unit: …}` have one noise"
-    )
+    already_out: float = Field(0, ge=0)
+    """copies, or their share below 1, that are out before the last request"""
+    public_grid: bool = False
+    """whether copies are on the grid of copies for release"""
+    per_unit: bool = False
+    """whether all records of one `data: {unit: …}` have one noise"""
 
     @field_validator("already_out", mode="before")
     @classmethod
