@@ -11,7 +11,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, session_of
 from auditor.base import AuditorError
+from auditor.base.types import Plain, frozen
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread
@@ -38,7 +39,7 @@ Advance = Callable[[int, int, str], None]
 """Receives the steps done, all steps, and the label of one under way."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """Some replicates of one scheme at one sweep point.
 
@@ -54,17 +55,17 @@ class Task:
         A table that stays in its files; others are loaded by each process.
     """
 
-    document: dict[str, Any] = field(repr=False)
-    base: str | None
+    document: Plain = field(repr=False)
+    base: Path | None
     name: str
-    point: tuple[tuple[str, Any], ...]
+    point: Plain
     scheme: int
     replicates: tuple[int, ...]
     pooling: bool
     table: Table | None = field(default=None, repr=False)
 
     @property
-    def _key(self) -> tuple[str, str | None, str]:
+    def _key(self) -> tuple[str, Path | None, str]:
         return json.dumps([self.document, self.point]), self.base, self.name
 
     def scenario(self) -> Scenario:
@@ -82,7 +83,7 @@ class Task:
     @property
     def label(self) -> str:
         """Label for the progress display."""
-        where = ", ".join(f"{path}={value}" for path, value in self.point)
+        where = ", ".join(f"{path}={value}" for path, value in self.point.items())
         scheme = self.scenario().schemes[self.scheme].id
         return f"{scheme}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
@@ -102,13 +103,13 @@ class Task:
 
 
 @lru_cache(maxsize=64)
-def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
+def _scenario_at(text: str, base: Path | None, name: str) -> Scenario:
     document, point = json.loads(text)
-    return rebuild(document, None if base is None else Path(base), name, dict(point))
+    return rebuild(document, base, name, point)
 
 
 @lru_cache(maxsize=64)
-def _line_at(text: str, base: str | None, name: str, scheme: int, table: Table | None) -> Line:
+def _line_at(text: str, base: Path | None, name: str, scheme: int, table: Table | None) -> Line:
     here = _scenario_at(text, base, name)
     return line_of(here, here.schemes[scheme], table or table_of(here)[0])
 
@@ -118,7 +119,6 @@ def plan(scenario: Scenario, tables: Sequence[Table | None]) -> Iterator[Task]:
 
     ``tables`` are those of the sweep points that stay in their files.
     """
-    base = None if scenario.base is None else str(scenario.base)
     for here, table in zip(scenario.points, tables, strict=True):
         for scheme, use in enumerate(here.schemes):
             replicates = here.replicates_of(use)
@@ -126,9 +126,9 @@ def plan(scenario: Scenario, tables: Sequence[Table | None]) -> Iterator[Task]:
             for first in range(1, replicates + 1, share):
                 yield Task(
                     scenario.document,
-                    base,
+                    scenario.base,
                     scenario.name,
-                    tuple(here.point.items()),
+                    here.point,
                     scheme,
                     tuple(range(first, min(first + share, replicates + 1))),
                     here.asks_pooling(use.id),
