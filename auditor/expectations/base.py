@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
-from auditor.base.types import Options, Plain
+from auditor.base.types import Options, Plain, frozen
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
@@ -128,7 +127,7 @@ class Broken(Expectation):
         raise self._failure
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     """A verdict and its reason."""
 

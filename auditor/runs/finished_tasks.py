@@ -17,7 +17,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import methodcaller
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import StorageError
-from auditor.base.types import Names, Plain
+from auditor.base.types import Names, Plain, frozen
 from auditor.process.containment import shielded
 from auditor.process.environment import version
 from auditor.results.files import located, lock_folder, sweep, write_atomically
@@ -65,7 +64,7 @@ def storing(path: Path) -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True)
+@frozen
 class Keep:
     """Folder for the results of one run; ``resume`` uses the finished tasks in it.
 
@@ -98,10 +97,8 @@ class FinishedTasks:
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
 
-    def __enter__(self) -> FinishedTasks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
 

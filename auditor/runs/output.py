@@ -177,7 +177,7 @@ def check_place(output: str) -> None:
 
 
 if TYPE_CHECKING:
-    from auditor.runs.run_scenario import Progress
+    from auditor.runs.run_scenario import Listener, Progress
 
 CALM_SECONDS = 5.0
 """Least interval of lines in a log file."""
@@ -185,8 +185,6 @@ LIVE_SECONDS = 0.2
 """Least interval of changes in a notebook, as each is a message to the browser."""
 NARROW = 100
 """Terminal width below which the bar is short."""
-
-Listener = Callable[["Progress"], None]
 
 
 @contextmanager

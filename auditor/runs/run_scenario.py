@@ -79,9 +79,8 @@ def run_scenario(
         with ExitStack() as opened:
             finished = None
             if keep is not None:
-                finished = opened.enter_context(
-                    FinishedTasks(keep, scenario, run.tasks, run.digests)
-                )
+                finished = FinishedTasks(keep, scenario, run.tasks, run.digests)
+                opened.callback(finished.close)
                 run.whole |= finished.read()
                 run.spent = finished.spent
             run.look_first()

@@ -222,7 +222,13 @@ def draft(
         line=lambda field, comment: f"{field:<32} # {comment}" if comment else field,
         **{function.__name__: function for function in (text, quoted, counted, listed)},
         about=lambda column: ", ".join(
-            filter(None, [_about(column), _renamed(renamed.get(column.name))])
+            filter(
+                None,
+                [
+                    _about(column),
+                    (other := renamed.get(column.name)) and f"in a copy as {quoted(other)}",
+                ],
+            )
         ),
     )
 
@@ -270,10 +276,6 @@ def text(value: str) -> str:
                 return value
     written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=inf)
     return visible(written.removesuffix("\n"))
-
-
-def _renamed(other: str | None) -> str:
-    return "" if other is None else f"in a copy as {quoted(other)}"
 
 
 def _about(column: Column) -> str:

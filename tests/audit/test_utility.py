@@ -30,9 +30,7 @@ def test_scores_are_scikit_learns_own():
 
     X, labels = load_iris(return_X_y=True)
     classes = labels.astype(str)
-    folds = folds_of(
-        classes, Utility(target="species", models=["svm-rbf"], folds=5), seed=1, replicate=1
-    )
+    folds = folds_of(classes, Utility(target="species", folds=5), seed=1, replicate=1)
     for name in ("svm-rbf", "logistic", "ridge"):
         found = cross_validate(name, X, classes, X, classes, folds)
         np.testing.assert_allclose(
@@ -40,9 +38,7 @@ def test_scores_are_scikit_learns_own():
             cross_val_score(make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds),
         )  # fmt: skip
     width = X[:, 3]
-    folds = folds_of(
-        width, Utility(target="petal_width", models=["ridge"], folds=5), seed=1, replicate=1
-    )
+    folds = folds_of(width, Utility(target="petal_width", folds=5), seed=1, replicate=1)
     found = cross_validate("ridge", X[:, :3], width, X[:, :3], width, folds)
     np.testing.assert_allclose(
         found,

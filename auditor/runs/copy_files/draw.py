@@ -55,7 +55,18 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     else:
         found = _drawn_numbers(scheme, asked, levels)
     parts = _blanked(found.parts, asked) if kept else found.parts
-    return found._replace(parts=parts, notes=[*_notes_of_blanks(missing, *blanks), *found.notes])
+    notes, (records, incomplete, cells) = list(found.notes), blanks
+    if blanks.total:
+        most = quoted(max(cells, key=lambda name: cells[name]))
+        where = f"{counted(blanks.total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
+        told = {
+            "drop": f"dropped: {where}; these records are in no copy",
+            "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
+            "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
+            "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
+        }
+        notes.insert(0, told[missing])
+    return found._replace(parts=parts, notes=notes)
 
 
 def _drawn_categories(
@@ -171,22 +182,6 @@ def _notes_of(columns: Mapping[str, Finish], asked: Treatment) -> Iterator[str]:
         yield f"not rounded: {listed(left)}, as {'it has' if len(left) == 1 else 'they have'} no resolution"
     if asked.rounded or asked.bounds:
         yield "copies that are rounded or cut off are not those that Theorem 4 is exact for: audit the files (scheme: published)"
-
-
-def _notes_of_blanks(
-    missing: Blank, records: int, incomplete: int, cells: Mapping[str, int]
-) -> Iterator[str]:
-    total = sum(cells.values())
-    if not total:
-        return
-    most = quoted(max(cells, key=lambda name: cells[name]))
-    where = f"{counted(total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
-    yield {
-        "drop": f"dropped: {where}; these records are in no copy",
-        "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
-        "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
-        "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
-    }[missing]
 
 
 # -- requests for copies, and finishing of drawn columns -------------------------------------------

@@ -122,7 +122,11 @@ def write_copies(
                 f"--{currency} is not kept by --missing mean: one record also moves each of "
                 f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
             )
-    kind = form or ("parquet" if _is_parquet(data) else "csv")
+    parquet = (
+        path.suffix.lower() == ".parquet" or (path.is_dir() and any(path.glob("*.parquet")))
+        for path in located(data)
+    )
+    kind = form or ("parquet" if any(parquet) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, kept = _selection(data, columns, keep)
@@ -192,13 +196,6 @@ def _selection(
     if columns is None:
         columns = [name for name in names if name not in wanted]
     return columns, wanted
-
-
-def _is_parquet(data: str) -> bool:
-    return any(
-        path.suffix.lower() == ".parquet" or (path.is_dir() and any(path.glob("*.parquet")))
-        for path in located(data)
-    )
 
 
 # -- one batch of records --------------------------------------------------------------------------
