@@ -7,7 +7,7 @@ is no longer exact for finished copies (docs/release.md).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from math import ceil, floor, inf, isinf, isnan, nan
@@ -313,11 +313,18 @@ class Asked:
         Raises
         ------
         AuditorError
-            The table has none, or a value outside its domain.
+            The table has none, one without values, or a value outside its domain.
         """
         held = None
         if blanks:
-            held = filled_categories(self.raw(), self.domains)
+            parts = []
+            for name, column in pd.concat(list(self.raw()), ignore_index=True).items():
+                if not column.notna().any():
+                    raise AuditorError(f"column {quoted(name)} has no values at all")
+                check_plain(str(name), column)
+                filled = column.fillna(column.mode()[0])
+                parts.append(of_column(filled, str(name), self.domains.get(str(name))))
+            held = product([attribute for attribute, _ in parts], [codes for _, codes in parts])
         elif self.columns is not None or not is_file(self.data):
             domains = {name: self.domains.get(name) for name in self.columns or ()}
             held = self.table(categorical=domains).categorical
@@ -326,27 +333,6 @@ class Asked:
                 "a uniform scheme perturbs categories: name the columns to take as such with --columns"
             )
         return held
-
-
-def filled_categories(
-    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]
-) -> CategoricalTable:
-    """Categories in memory, each column's commonest value in place of blanks.
-
-    Raises
-    ------
-    AuditorError
-        A column has no values at all, or some outside its domain.
-    """
-    frame = pd.concat(list(frames), ignore_index=True)
-    parts = []
-    for name, column in frame.items():
-        if not column.notna().any():
-            raise AuditorError(f"column {quoted(name)} has no values at all")
-        check_plain(str(name), column)
-        filled = column.fillna(column.mode()[0])
-        parts.append(of_column(filled, str(name), domains.get(str(name))))
-    return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
 
 
 ROUNDED = 2.0**-24
