@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ from auditor.cli.arguments import (
 from auditor.process.environment import put, say, tell
 
 if TYPE_CHECKING:
-    from auditor.base.types import Names
     from auditor.runs.copy_files.draw import Blank
 
 FOR_STUDY = (
@@ -57,7 +56,7 @@ WITH_APPEND = set("data sheet blank append seed missing forms earlier key repeat
 ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
 
 
-def _clip(texts: Names) -> dict[str, tuple[str, str]]:
+def _clip(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
     bounds = {}
     for text in texts:
         column, _, both = text.rpartition("=")
@@ -69,7 +68,7 @@ def _clip(texts: Names) -> dict[str, tuple[str, str]]:
     return bounds
 
 
-def _forms(texts: Names) -> dict[str, str]:
+def _forms(texts: Sequence[str]) -> dict[str, str]:
     from auditor.data.columns.checks import parse_dates
 
     forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
@@ -80,7 +79,7 @@ def _forms(texts: Names) -> dict[str, str]:
     return forms
 
 
-def _levels(texts: Names) -> list[float]:
+def _levels(texts: Sequence[str]) -> list[float]:
     return numbers(",".join(texts)) if texts else []
 
 
@@ -109,12 +108,12 @@ def _values(option: str) -> Callable[[str], Any]:
 def perturb(
     data: str,
     sheet: str | None,
-    blank: Names,
+    blank: Sequence[str],
     append: str | None,
     seed: int | None,
     missing: Blank,
     forms: dict[str, str],
-    earlier: Names,
+    earlier: Sequence[str],
     key: str | None,
     repeats: bool,
     **release: Any,
@@ -172,8 +171,8 @@ def _release(
     gaussian_dp: list[float] | None,
     bounds: dict[str, tuple[float, float]],
     output: str | None,
-    columns: Names,
-    keep: Names,
+    columns: Sequence[str],
+    keep: Sequence[str],
     keep_rest: bool,
     rounded: bool,
     unit: str | None,

@@ -24,7 +24,6 @@ from auditor.cli.arguments import (
 from auditor.process.environment import put, say
 
 if TYPE_CHECKING:
-    from auditor.base.types import Names
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
 @with_budget
 @guarded
 def run(
-    scenarios: Names,
+    scenarios: Sequence[str],
     output: str,
     workers: int | None,
     cluster: str | None,
-    changes: Names,
+    changes: Sequence[str],
     seed: int | None,
     form: str,
     full: bool,
@@ -163,7 +162,7 @@ def _audited(
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
-def _command(name: str, changes: Names, seed: int | None) -> str:
+def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
     from shlex import quote
 
     options = [f"--set {quote(change)}" for change in changes] + (
@@ -196,7 +195,7 @@ def selftest(
     rows: tuple[int, ...],
     releases: tuple[int, ...],
     seed: int,
-    cases: Names,
+    cases: Sequence[str],
     form: str,
     quiet: bool,
 ) -> None:

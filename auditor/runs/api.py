@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from auditor import registry
 from auditor.base import (
@@ -15,7 +17,6 @@ from auditor.base import (
     ScenarioError,
     StorageError,
 )
-from auditor.base.types import Options
 from auditor.registry.parameters import is_whole
 from auditor.results.files import writing
 from auditor.results.model import AuditResult
@@ -49,13 +50,13 @@ __all__ = [
 
 
 def run(
-    scenario: str | os.PathLike[str] | Options | Scenario,
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
     *,
     workers: int = 1,
     cluster: str | None = None,
     seed: int | None = None,
     budget: str | float | None = None,
-    overrides: Options | None = None,
+    overrides: Mapping[str, Any] | None = None,
     listener: Listener | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,

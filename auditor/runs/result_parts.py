@@ -11,7 +11,6 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.base.request import release_levels
-from auditor.base.types import Names
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.process.containment import contained
@@ -109,7 +108,7 @@ def summaries_of_schemes(
     return summaries
 
 
-def attack_kinds(scenario: Scenario, others: Names) -> dict[str, str]:
+def attack_kinds(scenario: Scenario, others: Sequence[str]) -> dict[str, str]:
     """Kind of the scenario's attacks and of ``others``."""
     names = [*(use.name for use in scenario.attacks), *others]
     return {name: str(registry.get("attack", name).attack_kind) for name in names}
