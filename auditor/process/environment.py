@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -152,6 +153,17 @@ def shipped_folder() -> Path:
 def shipped_scenarios() -> list[Path]:
     """Scenario files, by name."""
     return sorted(shipped_folder().glob("*.yaml"))
+
+
+def templated(path: str, **values: Any) -> str:
+    """Text of a Jinja template in this package."""
+    from jinja2 import Environment, StrictUndefined  # start-up
+
+    page = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    text = files("auditor").joinpath(path).read_text(encoding="utf-8")
+    return page.from_string(text).render(**values)
 
 
 ENTRY_POINT_GROUP = "auditor.plugins"

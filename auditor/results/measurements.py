@@ -22,12 +22,11 @@ from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from auditor.base import pa, pd, pq, scipy, visible_on_one_line
-from auditor.base.types import Array, Indices, Names, Options, Plain
+from auditor.base.types import Array, Flags, Indices, Names, Options, Plain
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
@@ -165,7 +164,7 @@ class Measurements(Sequence[Measurement]):
     def __repr__(self) -> str:
         return f"<{len(self):,} measurements>"
 
-    def where(self, **wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def where(self, **wanted: Any) -> Flags:
         """Which rows have these values in non-numeric fields, shape (n,)."""
         found = np.ones(len(self), dtype=bool)
         for field, value in wanted.items():
@@ -402,7 +401,7 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     )
 
 
-def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
+def _levels_differ(measurements: Measurements) -> Flags:
     cell, levels = measurements.cells(), measurements.columns["levels"]
     size = max(1, len(levels.values))
     found = np.unique(cell * size + levels.places) // size  # each cell once per level

@@ -39,7 +39,7 @@ from auditor.data.table import Table, is_file
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.results.records import Measurement
-from auditor.scenario.model import Scenario, UtilityUse
+from auditor.scenario.model import Scenario, Utility
 
 Labels = NDArray[Any]
 Folds = Sequence[tuple[Indices, Indices]]
@@ -132,7 +132,7 @@ def is_class(labels: Labels) -> bool:
     return labels.dtype.kind != "f"
 
 
-def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Folds:
+def folds_of(labels: Labels, use: Utility, seed: int, replicate: int) -> Folds:
     """(training rows, test rows) of each fold; classes are stratified."""
     from sklearn.model_selection import KFold, StratifiedKFold  # a second to import
 

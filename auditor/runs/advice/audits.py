@@ -97,7 +97,7 @@ class Asked:
     def scenario(
         self,
         scheme: str,
-        levels: Sequence[float],
+        levels: Levels,
         title: str = "",
         attacks: Names = (),
         draws: int | None = None,
@@ -127,7 +127,7 @@ class Asked:
         }
 
     def audit(
-        self, scheme: str, levels: Sequence[float], attacks: Names = (), draws: int | None = None
+        self, scheme: str, levels: Levels, attacks: Names = (), draws: int | None = None
     ) -> AuditResult:
         """Audit of a release, against all attacks or some.
 
@@ -175,21 +175,18 @@ class Asked:
             expected = expected[1:]
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
-            unlucky = [
-                [one._replace(value=(one.value or 0.0) + sign * self._astray(one, draws, z))]
-                for one in cells
-            ]
+            # a sample's mean may also be off the mean of all records
+            off = SURE * sqrt(1.0 / self.part - 1.0)
+            unlucky = []
+            for one in cells:
+                reach = astray(one, draws, z) + off * (one.std_error or 0.0)
+                unlucky.append([one._replace(value=(one.value or 0.0) + sign * reach)])
             if (
                 judge_bounds(unlucky, Limits(at_least=target, at_most=None), "share unknown").status
                 == verdict
             ):
                 return verdict
         return "undecided"
-
-    def _astray(self, one: Measurement, draws: int, z: float) -> float:
-        """`astray`; for a sample also the distance of its mean from the mean of all records."""
-        sample = SURE * sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
-        return astray(one, draws, z) + sample
 
     def strongest(self, result: AuditResult) -> tuple[list[str], float]:
         """Attacks that come near the strongest, and the share that it leaves."""
