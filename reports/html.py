@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
@@ -87,9 +89,14 @@ class Html(DocumentRenderer):
 @cache
 def environment(escape: bool = True) -> Any:
     """Template environment with strict names; ``escape`` is for HTML."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined  # start-up
+    # start-up
+    from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
 
+    folder = Path(__file__).with_name("__pycache__")
+    kept = not sys.dont_write_bytecode and os.access(folder, os.W_OK)
     made = Environment(
+        # templates take 0.07 s to compile
+        bytecode_cache=FileSystemBytecodeCache(str(folder)) if kept else None,
         loader=FunctionLoader(_text),
         autoescape=escape,
         keep_trailing_newline=not escape,

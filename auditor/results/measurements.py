@@ -256,7 +256,8 @@ def arrow(measurements: Measurements) -> pa.Table:
     names: dict[Any, Any] = {}
     for field, column in _columns(measurements).items():
         if not isinstance(column, Coded):
-            arrays[visible_on_one_line(field)] = pa.array(column, number, from_pandas=True)
+            there = ~np.isnan(column)
+            arrays[visible_on_one_line(field)] = _from_buffers(number, there, column)
             continue
         kind, values = types.get(field, text), column.values
         if field == "sweep":
@@ -268,8 +269,40 @@ def arrow(measurements: Measurements) -> pa.Table:
             pairs = zip(shown, values, strict=True)
             names |= {safe: value for safe, value in pairs if safe != value}
             values = shown
-        arrays[visible_on_one_line(field)] = pa.array(values, kind).take(pa.array(column.places))
+        if kind is None:
+            found = pa.array(values).take(pa.array(column.places))
+        else:
+            found = _taken(values, column.places, kind)
+        arrays[visible_on_one_line(field)] = found
     return pa.table(arrays, metadata={NAMES: json.dumps(names)} if names else None)
+
+
+def _taken(values: Sequence[Any], places: Indices, kind: pa.DataType) -> pa.Array:
+    """Values at some places, without ``pa.array``, which imports pandas (0.2 s)."""
+    there, listed = np.array([value is not None for value in values], dtype=bool)[places], None
+    if not (kind == pa.string() or pa.types.is_list(kind)):
+        flat = np.array([value or 0 for value in values], kind.to_pandas_dtype())
+        return _from_buffers(kind, there, flat[places])
+    if pa.types.is_list(kind):
+        listed = kind.value_type.to_pandas_dtype()
+        cells = [np.array(value or (), listed).tobytes() for value in values]
+    else:
+        cells = [(value or "").encode() for value in values]
+    sizes = np.array(list(map(len, cells)), dtype=np.intp)[places] // (8 if listed else 1)
+    ends = np.append(0, np.cumsum(sizes)).astype(np.int32)
+    data = pa.py_buffer(b"".join(map(cells.__getitem__, places.tolist())))
+    if listed is None:
+        return _from_buffers(kind, there, ends, data)
+    child = pa.Array.from_buffers(kind.value_type, int(ends[-1]), [None, data])
+    return _from_buffers(kind, there, ends, children=[child])
+
+
+def _from_buffers(
+    kind: pa.DataType, there: NDArray[np.bool_], values: NDArray[Any], *more: Any, **children: Any
+) -> pa.Array:
+    valid = pa.py_buffer(np.packbits(there, bitorder="little"))
+    buffers = [valid, pa.py_buffer(np.ascontiguousarray(values)), *more]
+    return pa.Array.from_buffers(kind, len(there), buffers, **children)
 
 
 def parquet(measurements: Measurements) -> bytes:

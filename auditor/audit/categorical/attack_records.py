@@ -29,7 +29,6 @@ from auditor.audit.categorical.posterior_pass import (
     Fitted,
     closed_forms,
     parts_of,
-    shares_of,
     unknown_shares,
 )
 from auditor.audit.categorical.release import (
@@ -38,6 +37,7 @@ from auditor.audit.categorical.release import (
     UniformRelease,
     distinct,
     error_without_copies,
+    marginals,
     worst_growth,
 )
 from auditor.audit.measures.privacy import METRIC
@@ -80,7 +80,9 @@ def attack_records(
         measured = _error_bars(attacker, sums, fitted.serial, groups)
     unknown = unknown_shares(data, knowledge)
     why = ONE_RELEASE if release.scheme.makes_copies else FILES
-    shares = {name: shares_of(part, data.prior) for name, part in parts_of(data, knowledge).items()}
+    sizes = parts_of(data, knowledge)
+    each = (part[0] for part in marginals(data.prior[None], tuple(sizes.values())))
+    shares = dict(zip(sizes, each, strict=True))
     stated = isinstance(knowledge, Perfect) and release.law.by_retention
     gaps = release.scenario.measure("belief-gap") and by_outcome and not release.estimated
     for one in coalitions:

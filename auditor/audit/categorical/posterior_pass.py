@@ -17,6 +17,7 @@ from auditor.audit.categorical.release import (
     CodeBlock,
     Expected,
     Frame,
+    Measured,
     Sums,
     UniformRelease,
     distinct,
@@ -34,7 +35,7 @@ from auditor.schemes.replacement.law import UniformLaw
 Fit = tuple[Inference, Frame]
 """An attack fitted to one coalition, and its reference."""
 
-BLOCK_NUMBERS = 2**18
+BLOCK_NUMBERS = 2**17
 """Numbers in a block of posteriors, to fit the cache."""
 MOST_OUTCOMES = 2**18
 """Most outcomes times values for closed forms."""
@@ -209,10 +210,13 @@ class MeasureJob(Job[Found]):
                 alike.setdefault(counting if counting in part.fits else one, []).append(one)
             for one, every in alike.items():
                 fit, copies = part.fits[one], [block.copy(number) for number in one]
+                found, places = list[Measured](), list[Indices]()
                 for P, possible, some, u in posteriors(fit, block.x, copies, rows):
-                    found = measured(P, fit[1], u, x[some], possible)
-                    sums = found, x[some], group[some], self.size, self.groups[-1][-1][0] + 1
-                    into.add({each: Sums.of(*sums) for each in every})
+                    found.append(measured(P, fit[1], u, x[some], possible))
+                    places.append(some)
+                all_of, some = Measured.joined(found), np.concatenate(places)
+                sums = all_of, x[some], group[some], self.size, self.groups[-1][-1][0] + 1
+                into.add({each: Sums.of(*sums) for each in every})
 
 
 def posteriors(
@@ -239,7 +243,7 @@ def posteriors(
     if inference.serial:
         first, place, step = np.arange(x.size), rows, x.size
     else:
-        x, copies, step = x[rows], [copy[rows] for copy in copies], max(64, BLOCK_NUMBERS // size)
+        x, copies, step = x[rows], [copy[rows] for copy in copies], max(16, BLOCK_NUMBERS // size)
         outcome = [copies[number] for number in inference.counting(len(copies))]
         outcome += [] if frame.known is None else [frame.known[x].astype(x.dtype)]
         first, place = distinct(outcome, [size] * len(outcome))
@@ -276,19 +280,14 @@ def closed_forms(law: UniformLaw, data: CategoricalTable, fit: Fit) -> dict[str,
     return expected(given[:, possible], data.prior, P, frame, data.rows)
 
 
-def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]:
-    """Each attribute's values in the domain.
+def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, int]:
+    """Sizes of the attributes.
 
     None for a single attribute, and if some attributes are known.
     """
     if len(data.attributes) == 1 or knowledge.in_clear:
         return {}
-    return {one.name: cells_of([one.name], data.attributes) for one in data.attributes}
-
-
-def shares_of(part: Indices, prior: Array) -> Array:
-    """Shares of an attribute's values."""
-    return np.asarray(np.bincount(part, prior), dtype=np.float64)
+    return {one.name: one.size for one in data.attributes}
 
 
 def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
@@ -296,4 +295,4 @@ def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
     if not knowledge.in_clear:
         return data.prior
     hidden = [one.name for one in data.attributes if one.name not in knowledge.in_clear]
-    return shares_of(cells_of(hidden, data.attributes), data.prior)
+    return np.asarray(np.bincount(cells_of(hidden, data.attributes), data.prior))
