@@ -46,7 +46,7 @@ from auditor.plugin import (
     register,
 )
 
-from .posterior import Bayes, chain_joint, fresh_joint
+from .posterior import chain_joint, fresh_joint
 
 MOST_VALUES = 128
 """Most values of a domain; a step costs their square."""
@@ -119,11 +119,7 @@ class SerialBayes(Inference):
         A = fitted_chain(B[:FITTED_ROWS], self.prior, self.started or ())
         if self.started is not None and not self.started:
             self.started.append(A)
-        return (
-            Bayes(self.prior, self.law).posterior(copies)
-            if A is None
-            else posteriors(A, self.prior, B)
-        )
+        return posteriors(A, self.prior, B)
 
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
@@ -148,9 +144,11 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
     count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
+    if started and started[0] is None:
+        return None
     seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
     for A in started:
-        return A if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
+        return _climbed(A, prior, seen, MOST_STEPS)[0]
     alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
     even, odd = slice(0, None, 2), slice(1, None, 2)
@@ -210,23 +208,24 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α`` up to a factor, shape (T, …, s, w), and log-likelihoods, (…, w).
+    """Return ``α`` up to a factor, shape (T, s, w), and log-likelihoods, (w,).
 
-    Of chains ``A``, shape (…, s, s), from ``pi``, shape (…, s). Sums are 1 in every
-    ``RESCALED``-th step.
+    Of chain ``A`` from ``pi``, shape (s,). Sums are 1 in every ``RESCALED``-th step.
     """
-    alpha, total = np.empty(B.shape), np.zeros((*B.shape[1:-2], B.shape[-1]))
+    alpha, total = np.empty(B.shape), np.zeros(B.shape[2])
     for t, b in enumerate(B):
-        np.multiply(b, A.mT @ alpha[t - 1] if t else pi[..., None], out=alpha[t])
+        np.multiply(b, A.T @ alpha[t - 1] if t else pi[:, None], out=alpha[t])
         if (t + 1) % RESCALED == 0 or t + 1 == len(B):
-            chances = alpha[t].sum(axis=-2, keepdims=True)
+            chances = alpha[t].sum(axis=0)
             alpha[t] /= chances
-            total += np.log(chances[..., 0, :])
+            total += np.log(chances)
     return alpha, total
 
 
-def posteriors(A: Array, pi: Array, B: Array) -> Array:
-    """Return every record's posterior given its neighbours, shape (b, s)."""
+def posteriors(A: Array | None, pi: Array, B: Array) -> Array:
+    """Return every record's posterior given its neighbours, shape (b, s); alone without a chain."""
+    if A is None:
+        return B * pi / (B @ pi)[:, None]
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
     alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     P = alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1])
@@ -237,11 +236,10 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
     """Return ``ξ`` summed over windows, (s, s), and the log-likelihood.
 
-    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start; one loop does both.
+    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start.
     """
-    both, starts = np.stack([B, B[::-1]], axis=1), np.array([pi, np.ones(len(A))])
-    found, total = forward(np.array([A, A.T]), starts, both)
-    before, gamma = found[:-1, 0], found[-2::-1, 1]
-    sums = ((A.T @ before) * gamma).sum(axis=1)  # of each term α_{t−1} A γ_t
+    alpha, total = forward(A, pi, B)
+    before, gamma = alpha[:-1], forward(A.T, np.ones(len(A)), B[::-1])[0][-2::-1]
+    sums = np.einsum("tiw,tiw->tw", A.T @ before, gamma)  # of each term α_{t−1} A γ_t
     moves = ((before / sums[:, None]) @ gamma.mT).sum(axis=0)
-    return A * moves, float(total[0].sum())
+    return A * moves, float(total.sum())

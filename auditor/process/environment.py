@@ -8,7 +8,7 @@ import pkgutil
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,7 +25,7 @@ THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_N
 trees costs three times the time beside another process."""
 
 
-_whose = {"ours": False}
+_whose = {"ours": False, "one thread": False}
 
 
 def begin_program() -> None:
@@ -35,7 +35,7 @@ def begin_program() -> None:
     cycles, and searching for them took 6 % of a short run.
     """
     gc.set_threshold(50_000)
-    _whose["ours"] = True
+    _whose.update({"ours": True, "one thread": "numpy" not in sys.modules})
     os.environ.update(dict.fromkeys(THREADS, "1"))
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
@@ -79,6 +79,8 @@ def version(package: str) -> str:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Limit linear algebra to one thread, for reproducible sums."""
+    if _whose["one thread"]:  # by the variables; a search for libraries takes 0.03 s
+        return nullcontext()
     if any(os.environ.get(variable) != "1" for variable in THREADS):
         import scipy.linalg  # noqa: F401 - 0.1 s; limited only if imported before
 

@@ -99,9 +99,8 @@ def test_on_records_in_no_order_it_is_posterior():
         if fitted_chain(likelihood(law, [y]), q) is not None:
             other += 1
         else:
-            np.testing.assert_array_equal(
-                SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y])
-            )
+            alone = Bayes(q, law).posterior([y])
+            np.testing.assert_allclose(SerialBayes(q, law).posterior([y]), alone, rtol=1e-13)
     assert other <= 3  # of 15 at no more than 1 in 30: exceeded once in 500 runs at most
 
 
