@@ -144,11 +144,10 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
     count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
-    if started and started[0] is None:
-        return None
-    seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
+    B = B[: count * FITTED_WINDOW]
     for A in started:
-        return _climbed(A, prior, seen, MOST_STEPS)[0]
+        return A if A is None else _climbed(A, prior, windows(B, FITTED_WINDOW), MOST_STEPS)[0]
+    seen = windows(B, FITTED_WINDOW)
     alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
     even, odd = slice(0, None, 2), slice(1, None, 2)
