@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, overload
@@ -22,6 +22,7 @@ from auditor.base.types import (
     CopyBlocks,
     Flags,
     Indices,
+    frozen,
     unprinted,
 )
 from auditor.data.table import Table
@@ -424,7 +425,7 @@ class RowAttack(Attack):
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class CategoricalView(Informed):
     """Law, knowledge and domain; never the original.
 
@@ -559,7 +560,7 @@ MOST_COALITIONS = 1_100_000
 """Just over 2²⁰: every subset of 20 copies."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Coalitions:
     """One entry of ``coalitions``.
 

@@ -23,7 +23,7 @@ from auditor.audit.law_tests.categorical import (
 )
 from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
 from auditor.base import scipy
-from auditor.base.types import Codes
+from auditor.base.types import Codes, unprinted
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Facts, LawTest
@@ -61,7 +61,7 @@ class Counted(Added):
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class CountJob(Job[Counted]):
     """Counts of pairs of values, and chosen records.
 

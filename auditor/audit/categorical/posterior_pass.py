@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from auditor.audit.categorical.release import (
 )
 from auditor.audit.numeric.moment_pass import Draw, key_of
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
 from auditor.scenario.model import AttackUse
@@ -41,7 +41,7 @@ MOST_OUTCOMES = 2**18
 """Most outcomes times values for closed forms."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Attacker:
     """An attack with its knowledge and its view of all copies."""
 
@@ -63,16 +63,11 @@ class Attacker:
         NotApplicable
             The attack does not apply to categories, or to this knowledge.
         """
-        members, data, given = tuple(release.singles), release.data, NOTHING
-        rows = counted.rows.get(key_of(knowledge), [])
-        if isinstance(knowledge, Perfect):
-            given = Prior(data.prior)
-        elif isinstance(knowledge, PublishedRules):
-            given = Prior(published_prior(knowledge, data.attributes, data.prior))
-        elif isinstance(knowledge, KnownRecords) and knowledge.count == data.rows:
+        members, data = tuple(release.singles), release.data
+        if isinstance(knowledge, KnownRecords) and knowledge.count == data.rows:
             raise NotApplicable("every record is known in clear: none is left to attack")
-        elif rows:
-            given = given_rows(knowledge, data.size, *map(np.concatenate, zip(*rows, strict=True)))
+        rows = counted.rows.get(key_of(knowledge), [])
+        given = given_by(knowledge, data, map(np.concatenate, zip(*rows, strict=True)))
         attack = made_attack(use)
         attack.check(release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
@@ -131,15 +126,20 @@ class Attacker:
         return [one(replace(self.view, law=law), rows) for rows, law in halves]
 
 
-def given_rows(knowledge: Knowledge, size: int, x: Codes, *copies: Codes) -> Given:
-    """Data of an adversary who has some rows, and perhaps originals."""
+def given_by(knowledge: Knowledge, data: CategoricalTable, rows: Iterable[Codes] = ()) -> Given:
+    """Data of an adversary, who may have some rows: originals and copies."""
+    if isinstance(knowledge, PublishedRules):
+        return Prior(published_prior(knowledge, data.attributes, data.prior))
+    x, *copies = (*rows,) or (None,)
+    if x is None:
+        return Prior(data.prior) if isinstance(knowledge, Perfect) else NOTHING
     if isinstance(knowledge, KnownRecords):
-        return KnownPairs(x, copies)
-    counts = (np.bincount(copy, minlength=size).astype(np.float64) for copy in copies)
+        return KnownPairs(x, tuple(copies))
+    counts = (np.bincount(copy, minlength=data.size).astype(np.float64) for copy in copies)
     return SampleCounts(tuple(counts))
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Fitted:
     """One attack with one state of knowledge, fitted to every coalition.
 
@@ -175,7 +175,7 @@ class Found(dict[Coalition, Sums]):
                 self[coalition] = sums
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class MeasureJob(Job[Found]):
     """Sums of one attack's measures on every coalition.
 

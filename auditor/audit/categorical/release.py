@@ -21,7 +21,7 @@ from auditor.audit.base.request import (
 )
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base import PluginError
-from auditor.base.types import Array, Codes, Flags, Indices
+from auditor.base.types import Array, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
@@ -231,7 +231,7 @@ FEWEST = 20
 """Fewest records of a value for its growth of belief."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Frame:
     """Reference of posteriors.
 

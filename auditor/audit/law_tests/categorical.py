@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
 from auditor.base import scipy
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
@@ -104,7 +103,7 @@ class Transition(NamedTuple):
         return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Pairs:
     """Records by pair of a source's and a copy's value, shape (m,)."""
 
