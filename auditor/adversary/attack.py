@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple, overload
@@ -22,7 +22,6 @@ from auditor.base.types import (
     CopyBlocks,
     Flags,
     Indices,
-    frozen,
     unprinted,
 )
 from auditor.data.table import Table
@@ -425,7 +424,7 @@ class RowAttack(Attack):
 ROUNDING = 1e-9
 
 
-@unprinted
+@dataclass(frozen=True, repr=False)
 class CategoricalView(Informed):
     """Law, knowledge and domain; never the original.
 
@@ -560,7 +559,7 @@ MOST_COALITIONS = 1_100_000
 """Just over 2²⁰: every subset of 20 copies."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Coalitions:
     """One entry of ``coalitions``.
 

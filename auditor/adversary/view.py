@@ -15,7 +15,7 @@ values, or ``KnownPairs``. ``uniform-prior`` gives none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Codes, Indices, frozen, unprinted
+from auditor.base.types import Array, Codes, Indices, unprinted
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
@@ -32,7 +32,7 @@ from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 
 
-@frozen
+@dataclass(frozen=True)
 class Given:
     """Base class, and the data of an uninformed adversary."""
 
@@ -93,7 +93,7 @@ class ExactMoments(Given):
     distribution: Callable[[int], tuple[Array, Array]] | None = None
 
 
-@unprinted
+@dataclass(frozen=True, repr=False)
 class SampleMoments(Given):
     """Moments of the stacked copies in a sample, about the view's centre, kN."""
 

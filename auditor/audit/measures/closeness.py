@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ import numpy as np
 from auditor.audit.base.request import UNBOUNDED, Cells
 from auditor.audit.numeric.error_bars import Figure, redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
-from auditor.base.types import Array, Indices, unprinted
+from auditor.base.types import Array, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.statistics import Z_95
@@ -43,7 +44,7 @@ Tolerances = Mapping[str, float | Mapping[str, float]]
 """Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
 
 
-@unprinted
+@dataclass(frozen=True, repr=False)
 class Baseline:
     """Tolerances, and the success of the best guess without copies.
 

@@ -22,12 +22,13 @@ pattern are perturbed alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.numeric.error_bars import Errors, from_groups
-from auditor.base.types import Array, Arrays, Coalition, Coalitions, unprinted
+from auditor.base.types import Array, Arrays, Coalition, Coalitions
 from auditor.data.alignment import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -152,7 +153,7 @@ def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
 # -- Result of one insider attack on one coalition -------------------------------------------------
 
 
-@unprinted
+@dataclass(frozen=True, eq=False)
 class Finding:
     """Squared errors of an attack, with its cause in words.
 
