@@ -46,7 +46,7 @@ from auditor.plugin import (
     register,
 )
 
-from .posterior import chain_joint, fresh_joint
+from .posterior import Bayes, chain_joint, fresh_joint
 
 MOST_VALUES = 128
 """Most values of a domain; a step costs their square."""
@@ -102,6 +102,9 @@ class SerialBayes(Inference):
     serial: bool = True
     started: list[Array | None] | None = None
     """In redraws, the chain of the first one: the others decide alike and start EM there."""
+
+    def counting(self, copies: int) -> Sequence[int]:
+        return Bayes(self.prior, self.law).counting(copies)
 
     def for_redraws(self) -> SerialBayes:
         return replace(self, started=[])
