@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -179,16 +180,19 @@ class Release:
         return Drawing(samplers)
 
 
-class Drawing:
+class Drawing(NamedTuple):
     """Generator of one release's copies, by block."""
 
-    def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
-        self._requests = requests
-        self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
+    requests: Sequence[tuple[int, Sampler]]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the first rows of a block can be drawn alone."""
+        return all(getattr(sampler, "in_order", False) for _, sampler in self.requests)
 
     def block(self, index: int, x: Array, out: Arrays) -> float:
         """Write one block's copies; return the last request's seconds."""
-        for existing, sampler in self._requests:
+        for existing, sampler in self.requests:
             start = time.thread_time()
             sampler.block(index, x, out, existing)
             elapsed = time.thread_time() - start

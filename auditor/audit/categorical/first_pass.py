@@ -95,20 +95,15 @@ class CountJob(Job[Counted]):
 
     def take(self, block: CodeBlock, into: Counted) -> None:
         """Count one block."""
-        n, pairs, rows = (
-            block.x.size,
-            dict[tuple[int, int], Pairs](),
-            dict[str, list[list[Codes]]](),
-        )
-
-        def values(number: int) -> Codes:
-            return block.copy(number) if number else block.x
+        n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
 
         def choose(key: str, numbers: Sequence[int], some: Any) -> None:
             rows.setdefault(key, []).append([values(number)[some].copy() for number in numbers])
 
-        for source, copy in [*((0, number) for number in self.singles), *self.sources]:
-            pairs[source, copy] = Pairs.counted(values(source), values(copy))
+        pairs = {
+            (source, copy): Pairs.counted(values(source), values(copy))
+            for source, copy in [*((0, number) for number in self.singles), *self.sources]
+        }
         found = np.zeros((len(self.between), 2), dtype=np.int64)
         for place, three in enumerate(self.between):
             agree = (left := values(three.left)) == values(three.right)

@@ -48,7 +48,7 @@ class CodeBlock:
     x : ndarray of shape (b,)
         Originals.
     copy : callable
-        Values of a copy by number, shape (b,).
+        Values of a copy by number, shape (b,); 0: the originals.
     made : Copies or None
         Generators, unless copies are kept.
     seconds : float
@@ -182,7 +182,7 @@ class UniformRelease:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         timed = drawn and self.scenario.measure("seconds") is not None
         made, seconds = self._request(x, index, timed)
-        held = {}
+        held = {0: x}
 
         def copy(number: int) -> Codes:
             if number not in held:
@@ -425,9 +425,8 @@ class Sums:
         """Add the sums over later records."""
         for name, sums in other.by_group.items():
             self.by_group[name] += sums
-            self.growth |= {
-                name: max(self.growth[name], growth) for name, growth in other.growth.items()
-            }
+        for name, growth in other.growth.items():
+            self.growth[name] = max(self.growth[name], growth)
         self.sizes += other.sizes
         self.by_value += other.by_value
 
