@@ -1,7 +1,5 @@
 """Test copies of categories against a law, as an audit does."""
 
-import itertools
-
 import numpy as np
 
 from auditor.audit.law_tests.categorical import (
@@ -17,10 +15,10 @@ from auditor.numerics.random_streams import stream
 def law_tests(x, law, copies, seed=1):
     """Return the tests of copies, in order of their numbers, against a law."""
     numbers, columns = range(1, len(copies) + 1), [x, *copies]
-    pairs = {
-        (a, y): Pairs.counted(columns[a], columns[y])
-        for a, y in itertools.product(range(len(columns)), repeat=2)
-    }
+
+    def pairs(source, copy):
+        return Pairs.counted(columns[source], columns[copy])
+
     chosen = scored_copies(numbers, len(x))
     first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])
     scored = [columns[number][first] for number in (0, *chosen)]

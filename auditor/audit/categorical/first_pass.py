@@ -168,7 +168,8 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
     data, singles, key = release.data, release.singles, release.key
     if not _stated(release) or not singles:
         return []
-    tests = count_tests(release.law.of(singles), singles, counted.pairs, data.rows)
+    law, pairs = release.law.of(singles), counted.pairs
+    tests = count_tests(law, singles, lambda *pair: pairs[pair], data.rows)
     if SCORED in counted.rows:
         scored = scored_copies(singles, data.rows)
         columns = [np.concatenate(parts) for parts in zip(*counted.rows[SCORED], strict=True)]
@@ -192,7 +193,7 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     if (law.chance(counted.a, counted.y) <= 0).any():
         return 0.0, 1
     expecting = law.expecting(of, FEWEST_EXPECTED)
-    found = counted + expecting
+    found = counted.joined(expecting, size)
     expected = of[found.a] * law.chance(found.a, found.y)
     large, same = expected >= FEWEST_EXPECTED, found.a == found.y
     totals = np.array([of @ law.chance(every, every), of.sum()])

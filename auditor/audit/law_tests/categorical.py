@@ -15,7 +15,7 @@ indicators; the binomial of their mean chance has longer tails (hoeffding1956).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
 from auditor.base import scipy
-from auditor.base.types import Array, Codes, unprinted
+from auditor.base.types import Array, Codes, frozen
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
@@ -43,8 +43,8 @@ FEWEST_EXPECTED = 5.0
 """A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12
 """Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
-VALUE_BITS = 32
-"""Bits of a value in the key of a pair."""
+MOST_VALUES = np.int64(2**31)
+"""Values that a pair's key has room for."""
 ROUNDING = 1e-13
 """A chance this close to 1 is a rounded 1."""
 
@@ -103,7 +103,7 @@ class Transition(NamedTuple):
         return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
 
 
-@unprinted
+@frozen
 class Pairs:
     """Records by pair of a source's and a copy's value, shape (m,)."""
 
@@ -112,21 +112,21 @@ class Pairs:
     records: Integers
 
     @classmethod
-    def of_keys(cls, keys: Integers, records: Integers) -> Pairs:
-        """Counts by ``a · 2³² + y``."""
-        return cls(keys >> VALUE_BITS, keys & (2**VALUE_BITS - 1), records)
-
-    @classmethod
     def counted(cls, a: Integers, y: Integers) -> Pairs:
         """Counts of the values of records, shape (n,)."""
-        keys = a.astype(np.int64) << VALUE_BITS | y
-        return cls.of_keys(*np.unique(keys, return_counts=True))
+        keys, records = np.unique(a * MOST_VALUES + y, return_counts=True)
+        return cls(keys // MOST_VALUES, keys % MOST_VALUES, records)
+
+    def joined(self, other: Pairs, size: int) -> Pairs:
+        """Counts of all records; values are below ``size``."""
+        keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
+        keys, place = np.unique(keys, return_inverse=True)
+        records = np.bincount(place, np.append(self.records, other.records))
+        return Pairs(keys // size, keys % size, records.astype(np.int64))
 
     def __add__(self, other: Pairs) -> Pairs:
         """Counts of all records."""
-        a, y, records = (np.append(vars(self)[name], part) for name, part in vars(other).items())
-        keys, place = np.unique(a.astype(np.int64) << VALUE_BITS | y, return_inverse=True)
-        return self.of_keys(keys, np.bincount(place, records).astype(np.int64))
+        return self.joined(other, int(MOST_VALUES))
 
     def of(self, size: int) -> Array:
         """Records of each source value, shape (s,)."""
@@ -251,7 +251,7 @@ def score_tests(
 
 
 def count_tests(
-    law: UniformLaw, copies: Sequence[int], pairs: Mapping[tuple[int, int], Pairs], rows: int
+    law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
 ) -> list[LawTest]:
     """Test of values kept in all, and the test of every pair of values.
 
@@ -261,8 +261,8 @@ def count_tests(
         Of all copies that some coalition holds.
     copies : sequence of int
         Their numbers in the release.
-    pairs : mapping of (int, int) to Pairs
-        By source (0: the original) and copy.
+    pairs : callable
+        Records by value of a source (0: the original) and of a copy.
     rows : int
         Records counted.
 
@@ -281,7 +281,7 @@ def count_tests(
         given = of_original(law, each.copy)
         compared.append((f"copy {copy} given the original", 0, copy, given))
     for name, source, copy, given in compared:
-        counted = pairs[source, copy]
+        counted = pairs(source, copy)
         of = counted.of(law.size)
         if not of.any():
             continue
@@ -292,7 +292,7 @@ def count_tests(
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
         where = f"the share of one value that becomes another one in {name} is"
-        found = counted + given.expecting(of, FEWEST_EXPECTED)
+        found = counted.joined(given.expecting(of, FEWEST_EXPECTED), law.size)
         chance = given.chance(found.a, found.y)
         cells.append(least_likely(found.records, of[found.a], chance, where))
         kept_tests, cell_tests = kept_tests + 1, cell_tests + int((of > 0).sum()) * law.size
