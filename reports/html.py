@@ -88,12 +88,18 @@ def kept_bytecode() -> Any:
     """Folder for compiled templates, if writable: they take 0.07 s to compile."""
     import os
     import sys
+    from contextlib import suppress
 
     from jinja2 import FileSystemBytecodeCache  # start-up
 
+    class Kept(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Any) -> None:
+            with suppress(OSError):  # a full disk spoils no report
+                super().dump_bytecode(bucket)
+
     folder = os.path.join(os.path.dirname(__file__), "__pycache__")  # noqa: PTH118, PTH120
     writes = not sys.dont_write_bytecode and os.access(folder, os.W_OK)
-    return FileSystemBytecodeCache(folder) if writes else None
+    return Kept(folder) if writes else None
 
 
 @cache
