@@ -108,7 +108,7 @@ def redrawn_bars(
             fits = {one: attacker.fit(view, one) for one in sums}
         if serial:
             copies = simulated(view.law, x, rng)
-        job = MeasureJob(view.size, [groups], [Fitted(fits)])
+        job = MeasureJob([groups], [Fitted(fits)])
         shown, part = dict(zip(view.copies, copies, strict=True)), job.begin()
         job.take(CodeBlock(0, 0, x, shown.__getitem__), part)
         again.append(_figures(part))

@@ -183,15 +183,12 @@ class MeasureJob(Job[Found]):
 
     Attributes
     ----------
-    size : int
-        ``s``.
     groups : list of lists of (int, int, int)
         By block, ``(group, start, stop)`` of jackknife groups.
     parts : sequence of Fitted
         Fits that attack different rows.
     """
 
-    size: int
     groups: Sequence[Sequence[tuple[int, int, int]]]
     parts: Sequence[Fitted]
 
@@ -215,7 +212,7 @@ class MeasureJob(Job[Found]):
                     found.append(measured(P, fit[1], u, x[some], possible))
                     places.append(some)
                 all_of, some = Measured.joined(found), np.concatenate(places)
-                sums = all_of, x[some], group[some], self.size, self.groups[-1][-1][0] + 1
+                sums = all_of, x[some], group[some], fit[1].prior.size, self.groups[-1][-1][0] + 1
                 into.add({each: Sums.of(*sums) for each in every})
 
 
