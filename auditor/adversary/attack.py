@@ -460,7 +460,7 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
     if P.shape != shape:
         raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
     if P.size and not (
-        float(P.min()) >= -ROUNDING and (np.abs(P.sum(axis=-1) - 1.0) <= ROUNDING).all()
+        float(P.min()) >= -ROUNDING and (np.abs(P @ np.ones(shape[-1]) - 1.0) <= ROUNDING).all()
     ):
         raise PluginError(f"{what} must be finite, not below 0, and sum to 1 in every record")
     return P

@@ -23,7 +23,6 @@ from auditor.audit.base.session import (
     is_linear,
     made_attack,
 )
-from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.measures.closeness import Baseline
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric_evidence import add_evidence, gains_of
@@ -78,6 +77,8 @@ class NumericSession(Session):
         """Outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
+            from auditor.audit.categorical.binned_columns import binned_records  # start-up
+
             context = self.context.under(use.id, knowledge.label)
             release, asked = opened.release, (opened.needed, coalitions)
             return Attempt.of(

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
@@ -39,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, unprinted
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.results.records import LawTest
@@ -62,7 +61,7 @@ NO_SIZE = math.inf
 expectation."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Scores:
     """Uniform scores of a release.
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
 from auditor.base import scipy
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, frozen
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
@@ -43,6 +43,8 @@ FEWEST_EXPECTED = 5.0
 """A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12
 """Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
+MOST_VALUES = np.int64(2**31)
+"""Values that a pair's key has room for."""
 ROUNDING = 1e-13
 """A chance this close to 1 is a rounded 1."""
 
@@ -101,22 +103,40 @@ class Transition(NamedTuple):
         return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
 
 
-class Pairs(NamedTuple):
+@frozen
+class Pairs:
     """Records by pair of a source's and a copy's value, shape (m,)."""
 
     a: Integers
     y: Integers
     records: Integers
 
+    @classmethod
+    def counted(cls, a: Integers, y: Integers) -> Pairs:
+        """Counts of the values of records, shape (n,)."""
+        keys, records = np.unique(a * MOST_VALUES + y, return_counts=True)
+        return cls(keys // MOST_VALUES, keys % MOST_VALUES, records)
+
     def joined(self, other: Pairs, size: int) -> Pairs:
-        """Counts with more pairs, which have none of their own."""
+        """Counts of all records; values are below ``size``."""
         keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
-        keys, first = np.unique(keys, return_index=True)
-        return Pairs(keys // size, keys % size, np.append(self.records, other.records)[first])
+        keys, place = np.unique(keys, return_inverse=True)
+        records = np.bincount(place, np.append(self.records, other.records))
+        return Pairs(keys // size, keys % size, records.astype(np.int64))
+
+    def __add__(self, other: Pairs) -> Pairs:
+        """Counts of all records."""
+        return self.joined(other, int(MOST_VALUES))
 
     def of(self, size: int) -> Array:
         """Records of each source value, shape (s,)."""
         return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
+
+    def matrix(self, size: int) -> Integers:
+        """Records by pair, shape (s, s)."""
+        found = np.zeros((size, size), dtype=np.int64)
+        found[self.a, self.y] = self.records
+        return found
 
 
 def transitions(law: UniformLaw) -> list[Transition]:

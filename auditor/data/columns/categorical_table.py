@@ -124,7 +124,7 @@ class CategoricalTable:
             else None
         )
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Any, ...]:
         """Each code's value, or tuple of values."""
         if len(self.attributes) == 1:

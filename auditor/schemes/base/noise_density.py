@@ -15,7 +15,6 @@ k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -24,7 +23,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Flags
+from auditor.base.types import Array, Flags, frozen
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 from auditor.results.files import located
@@ -52,7 +51,7 @@ def geometric_rate(v: float) -> float:
     return float(2.0 * np.arcsinh(1.0 / np.sqrt(2.0 * v)))
 
 
-@dataclass(frozen=True)
+@frozen
 class NoiseDensity:
     """Noise of one attribute.
 
