@@ -298,7 +298,7 @@ def _array(column: Coded, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(places), held, children=children)
 
 
-def _bits(known: NDArray[np.bool_]) -> pa.Buffer:
+def _bits(known: Flags) -> pa.Buffer:
     return pa.py_buffer(np.packbits(known, bitorder="little"))
 
 
