@@ -106,7 +106,7 @@ def sparklines(rows: Sequence[Sequence[float]]) -> list[str]:
     return ["".join(BLOCKS[math.ceil(8 * max(0.0, one) / top)] for one in row) for row in rows]
 
 
-Part = dict[str, Any]
+Part = Plain
 """Part of a Vega-Lite document, for example a layer or a channel."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}

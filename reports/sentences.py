@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from auditor.base.types import Plain
+from auditor.base.types import Names, Plain
 from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
@@ -226,7 +226,7 @@ class Numbers:
     ``given`` attributes are known in clear. An empty ``attribute`` means whole records.
     """
 
-    def __init__(self, total: int, given: Sequence[str] = (), attribute: str = "") -> None:
+    def __init__(self, total: int, given: Names = (), attribute: str = "") -> None:
         self.total, self.attribute = total, attribute
         known = f" to an adversary who was given {listed(given)} of every record"
         self.given = known if given else ""

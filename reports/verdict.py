@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.types import Names
+from auditor.base.types import Coalition, Names, Plain
 from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
@@ -659,9 +659,7 @@ def _paying(bounds: list[Bound]) -> list[Figure]:
     ]
 
 
-def _pooled_worse(
-    held: list[dict[tuple[int, ...], Figure]], sign: int
-) -> tuple[Figure, Figure] | None:
+def _pooled_worse(held: list[dict[Coalition, Figure]], sign: int) -> tuple[Figure, Figure] | None:
     """Worst coalition's figure and its worst member's, if pooling is worse."""
     worse = []
     for figures in held:
@@ -708,7 +706,7 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
     return replace(verdict, sentence=f"{verdict.sentence} {said}")
 
 
-def _covers(where: dict[str, Any], verdict: Verdict) -> bool:
+def _covers(where: Plain, verdict: Verdict) -> bool:
     setting = verdict.setting
     if setting is None or any(field in where for field in ("coalition", "attribute", "sweep")):
         return False

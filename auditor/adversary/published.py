@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
-from auditor.base.types import Array, Flags, Indices, unprinted
+from auditor.base.types import Array, Flags, Indices, Names, Pair, Plain, unprinted
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
 from auditor.numerics.linear_algebra import quotient, regression, symmetric_root
@@ -95,19 +95,16 @@ class ModelledMoments(SampleMoments):
     """
 
     model: LinearModel
-    predictors: tuple[Array, Array] | None = None
+    predictors: Pair | None = None
 
-    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    def completed(self, mean: Array, covariance: Array) -> Pair:
         """Moments with the published regression."""
         return with_model(mean, covariance, self.model, self.predictors)
 
 
 def with_model(
-    mean: Array,
-    covariance: Array,
-    model: LinearModel,
-    predictors: tuple[Array, Array] | None = None,
-) -> tuple[Array, Array]:
+    mean: Array, covariance: Array, model: LinearModel, predictors: Pair | None = None
+) -> Pair:
     """Mean, (N,), and covariance, (N, N), under a published regression."""
     O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
     own = least_squares(mean, covariance, t, O)
@@ -170,7 +167,7 @@ class RegressionTree(NamedTuple):
         return there.argmax(axis=0)
 
 
-def stated(node: Split | Leaf, target: int, on: Indices, names: Sequence[str]) -> RegressionTree:
+def stated(node: Split | Leaf, target: int, on: Indices, names: Names) -> RegressionTree:
     """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
@@ -269,7 +266,7 @@ class TreeMoments(SampleMoments):
         means, covariances = (np.array(part) for part in zip(*laws, strict=True))
         return Leaves(weight, means, covariances, box)
 
-    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    def completed(self, mean: Array, covariance: Array) -> Pair:
         """Moments of the mixture of all leaves."""
         O, (weight, means, K, box) = self.tree.on, self.leaves(mean, covariance)  # noqa: E741 - the symbols above
         moved = []
@@ -293,7 +290,7 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
     )
 
 
-def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
+def mixed(weight: Array, means: Array, covariances: Array) -> Pair:
     """Mean, (N,), and covariance, (N, N), of a mixture."""
     mean = weight @ means
     d = means - mean
@@ -470,7 +467,7 @@ def conditional_entropy(share: Array, x: Indices, y: Indices) -> float:
 
 
 def cells_of(
-    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
+    names: Names, attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
 ) -> Indices:
     """Each domain value's combination of some attributes, shape (s,).
 
@@ -494,9 +491,7 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
     return known.index(name)
 
 
-def _holds(
-    values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> Flags:
+def _holds(values: Plain, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> Flags:
     holds: Flags = np.ones(
         int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
     )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
+from auditor.base.types import Array, Flags, Names, Options, Pair, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -259,7 +259,7 @@ def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
     return found
 
 
-def _ranges(rows: Array | Scratch) -> tuple[Array, Array]:
+def _ranges(rows: Array | Scratch) -> Pair:
     low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
     for x in _blocks(rows, rows.shape[1]):
         low = np.fmin(low, np.fmin.reduce(x, axis=0, initial=np.inf))

@@ -431,7 +431,7 @@ FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
 
-def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[ShownColumn]:
+def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownColumn]:
     """Columns of copies as numbers, codes and text.
 
     Parameters

@@ -7,7 +7,7 @@ between 0 and 120), since the table's own extremes are private.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Indices, Plain, frozen, unprinted
+from auditor.base.types import Array, Indices, Names, Pair, Plain, frozen, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
@@ -41,7 +41,7 @@ class Promised:
     """Records made on first use, with moments before standardisation."""
 
     shape: tuple[int, int]
-    moments: tuple[Array, Array]
+    moments: Pair
     make: Callable[[], Table]
 
     @cached_property
@@ -236,7 +236,7 @@ class Table:
         """Yield records block by block, in order."""
         return (self.read(*block) for block in row_blocks(self.rows, self.width))
 
-    def shares(self, column: int) -> tuple[Array, Array]:
+    def shares(self, column: int) -> Pair:
         """A column's distinct values, ascending, and their shares."""
         found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
@@ -273,7 +273,7 @@ class Table:
         for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
-    def moments(self) -> tuple[Array, Array]:
+    def moments(self) -> Pair:
         """Exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = (
             self.content.moments
@@ -434,7 +434,7 @@ class DataUse:
     """
 
     source: str
-    columns: Sequence[str] | None = None
+    columns: Names | None = None
     rows: int | None = None
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     standardize: bool = False
@@ -450,7 +450,7 @@ class DataUse:
     first_batch: int | None = None
     unit: str | None = None
     weight: str | None = None
-    shown: Sequence[str] = ()
+    shown: Names = ()
     tolerance: Plain = field(default_factory=dict)
 
     def spec(self) -> Plain:

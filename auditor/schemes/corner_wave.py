@@ -27,7 +27,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Levels
+from auditor.base.types import Array, Levels, Pair
 from auditor.numerics.linear_algebra import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
@@ -221,7 +221,7 @@ def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, fl
     return tuple((copy, factor) for copy, factor in every if factor != 0.0)
 
 
-def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
+def conditional_gaussian(s_given: Array, s_new: Array) -> Pair:
     """Weights, (m, L), and covariance, (m, m), of ``Z''`` given ``Z'``.
 
     ``K_{Z''Z'} K_{Z'}⁻¹`` and ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` in units of ``K_0`` (li2012 (17)

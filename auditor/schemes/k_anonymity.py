@@ -28,7 +28,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Indices, Levels
+from auditor.base.types import (
+    Array,
+    Block,
+    ClassRecords,
+    Coalition,
+    Coalitions,
+    Indices,
+    Levels,
+    Names,
+    Plain,
+)
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
@@ -119,7 +129,7 @@ class AnonymousScheme(Scheme):
             return self
 
     @property
-    def public(self) -> dict[str, Any]:
+    def public(self) -> Plain:
         return super().public | {
             "hierarchies": {} if self.table is None else dict(self.table.hierarchies)
         }
@@ -160,10 +170,10 @@ class AnonymousScheme(Scheme):
     def blank(self, rows: int, width: int) -> ClassRecords:
         return blank(rows, width)
 
-    def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
+    def to_columns(self, copy: ClassRecords, attributes: Names) -> Array:
         return to_columns(copy, self._quasi(attributes))
 
-    def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
+    def from_columns(self, columns: Array, attributes: Names) -> ClassRecords:
         return from_columns(columns, self._quasi(attributes))
 
     def sampler(
@@ -223,7 +233,7 @@ class AnonymousScheme(Scheme):
             )
         return table.values[:, self._quasi(table.attributes)], codes, rules
 
-    def _quasi(self, attributes: Sequence[str]) -> list[int]:
+    def _quasi(self, attributes: Names) -> list[int]:
         return [attributes.index(name) for name in self.parameters.quasi]
 
     def _confidential(self, table: Table) -> list[float]:

@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Arrays, Levels
+from auditor.base.types import Array, Arrays, Levels, Plain
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
@@ -225,7 +225,7 @@ class RandomProjection(TransformScheme):
             return self
 
     @property
-    def public(self) -> dict[str, Any]:
+    def public(self) -> Plain:
         own = self.parameters
         return super().public | {
             "variance": own.variance if own.variance is not None else 1.0 / own.dimensions

@@ -26,14 +26,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes, Flags, Levels, unprinted
+from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
@@ -187,7 +187,7 @@ class MultiPertCopies(Copies):
     def copy(self, number: int) -> Codes:
         return self.history.value(self.levels[number - 1])
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         return np.diff(self.history.start)
 
 

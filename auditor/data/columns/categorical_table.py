@@ -15,10 +15,20 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Names, Options, Plain, frozen, unprinted
+from auditor.base.types import (
+    Array,
+    Coalition,
+    Codes,
+    Indices,
+    Integers,
+    Names,
+    Options,
+    Plain,
+    frozen,
+    unprinted,
+)
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -58,7 +68,7 @@ class CodeRows(Protocol):
     """Codes of records in files, read block by block."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Coalition:
         """``(n,)``."""
 
     def read(self, start: int, stop: int) -> Codes:
@@ -136,7 +146,7 @@ class CategoricalTable:
         """Share of records with each value, shape (s,)."""
         return self._scan[0] / self.rows
 
-    def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], NDArray[np.integer[Any]]]]:
+    def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], Integers]]:
         """Labels and codes of each attribute, from product codes."""
         labels = (attribute.labels for attribute in self.attributes)
         return zip(labels, split(self, codes), strict=True)
@@ -163,9 +173,7 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     return np.min_scalar_type(max(0, size - 1))
 
 
-def product(
-    attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]
-) -> CategoricalTable:
+def product(attributes: Sequence[Attribute], columns: Sequence[Integers]) -> CategoricalTable:
     """Table of several attributes over their product domain.
 
     Raises
@@ -193,14 +201,14 @@ def check_size(attributes: Sequence[Attribute]) -> None:
         )
 
 
-def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
+def joined(attributes: Sequence[Attribute], columns: Sequence[Integers]) -> Codes:
     """Product codes from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
     return codes.astype(code_type(prod(shape)), copy=False)
 
 
-def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
+def split(table: CategoricalTable, codes: Codes) -> list[Integers]:
     """Each attribute's codes from product codes."""
     if len(table.attributes) == 1:
         return [codes]
@@ -236,7 +244,7 @@ def unspelt(label: Any) -> str:
 
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
-) -> tuple[Attribute, NDArray[np.integer[Any]]]:
+) -> tuple[Attribute, Integers]:
     """Domain and codes of a column without missing values.
 
     The domain is declared, else the column's categories, else its observed values in order.

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices, Names, Plain, unprinted
+from auditor.base.types import Array, Flags, Indices, Names, Options, Plain, unprinted
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
 """Treatment of missing values; copies keep them as NaN."""
 
-Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+Frame: TypeAlias = "Options | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
 
 Series: TypeAlias = "pd.Series[Any]"

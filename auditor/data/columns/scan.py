@@ -33,7 +33,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError
-from auditor.base.types import Array, Codes, Plain, unprinted
+from auditor.base.types import Array, Codes, Plain, Shape, unprinted
 from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
@@ -344,7 +344,7 @@ class FileRows:
     scale: Scale | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """``(n, N)``."""
         return (self.scratch.shape[0], self.width)
 
@@ -386,7 +386,7 @@ class FileCodes:
     places: tuple[int, ...]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """``(n,)``."""
         return self.rows.shape[:1]
 

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, nearest, quoted
-from auditor.base.types import Array, Arrays, Levels, unprinted
+from auditor.base.types import Array, Arrays, Levels, Pair, unprinted
 from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
@@ -117,7 +117,7 @@ class ProcessSampler:
             np.copyto(y, parents[1], where=gap == U)
 
     @cached_property
-    def _fraction(self) -> tuple[Array, Array]:
+    def _fraction(self) -> Pair:
         return as_fraction(np.ones(1) if self.units is None else self.units)
 
     def _gap(self, low: Array, high: Array) -> Array:
@@ -144,7 +144,7 @@ class ProcessSampler:
             np.add(y, rest, out=y, where=off)
 
 
-def as_fraction(units: Array) -> tuple[Array, Array]:
+def as_fraction(units: Array) -> Pair:
     """Units as ``steps/power``, with a power of ten if possible.
 
     With at most six decimal places, ``k·steps/power`` is the double nearest to k units.

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, unprinted
+from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, Pair, unprinted
 from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
@@ -252,7 +252,7 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     return (by_attribute @ A).reshape(-1, N, M).mT.reshape(W.shape)
 
 
-def _increments(levels: Array) -> tuple[Array, Array]:
+def _increments(levels: Array) -> Pair:
     order = np.argsort(levels, kind="stable")
     below = np.empty_like(levels)
     below[order] = np.concatenate([[0.0], levels[order][:-1]])
@@ -362,7 +362,7 @@ class IncrementDensity(NamedTuple):
     rest: float
     moving: NoiseDensity
 
-    def distribution(self, t: Array) -> tuple[Array, Array]:
+    def distribution(self, t: Array) -> Pair:
         """Distribution function, with half of t, and ``P(t)``."""
         at = np.asarray(t, dtype=float)
         point = (

@@ -33,7 +33,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Flags, Indices
+from auditor.base.types import (
+    Array,
+    Block,
+    ClassRecords,
+    Coalition,
+    Coalitions,
+    Flags,
+    Indices,
+    Pair,
+)
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -84,7 +93,7 @@ def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, Fla
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
-def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
+def ranges(copies: Sequence[ClassRecords]) -> Pair:
     """Each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
@@ -476,7 +485,7 @@ def full_domain(
     return None
 
 
-def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> tuple[Array, Array]:
+def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> Pair:
     low, high = Q.copy(), Q.copy()
     for j, width in enumerate(rungs):
         if isinstance(width, np.ndarray):

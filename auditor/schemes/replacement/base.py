@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes, Indices, Levels, unprinted
+from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
 from auditor.data.columns.categorical_table import (
     BLOCK_WIDTH,
     Attribute,
@@ -244,7 +244,7 @@ class Copies(ABC):
     def copy(self, number: int) -> Codes:
         """Copy ``number`` (from 1), shape (n,)."""
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         """Each tuple's changes of value by falling level, plus 1, (n,)."""
         order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
         copies = (self.copy(place + 1) for place in order)
@@ -296,7 +296,7 @@ class BlockedCopies(Copies):
     def copy(self, number: int) -> Codes:
         return np.concatenate([block.copy(number) for block in self.blocks])
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         return np.concatenate([block.history_sizes() for block in self.blocks])
 
 
@@ -491,7 +491,7 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
 
 
 def check_columns(
-    held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
+    held: Iterable[str], names: Names, what: str, none: str, remedy: str = ""
 ) -> None:
     """Refuse a parameter that lacks or adds a column (``AuditorError``)."""
     for name in held:

@@ -34,13 +34,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Arrays, Codes, Flags, Levels, unprinted
+from auditor.base.types import Array, Arrays, Codes, Flags, Integers, Levels, unprinted
 from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
@@ -123,7 +122,7 @@ class UniformLaw:
         """``1/min π``."""
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
-    def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
+    def redrawn_as(self, retention: float, y: Integers) -> float | Array:
         """``(1 − p)·π_y`` of every y, (b,), or one number."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
@@ -375,7 +374,7 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
     return (counts + w * U) / (counts.sum(axis=1, keepdims=True) + w), log
 
 
-def evidence(counts: NDArray[np.integer[Any]], alpha: Array) -> float:
+def evidence(counts: Integers, alpha: Array) -> float:
     """Dirichlet-multinomial log-likelihood of counts, (s, s).
 
     Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
