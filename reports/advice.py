@@ -96,7 +96,6 @@ def advice_document(advice: Advice) -> Document:
         "comparison",
         f"Advice for {advice.data}",
         f"{taken.scheme} at {levels_text(taken)} leaves {percent(advice.target)} or more unknown",
-        "better",
         "✓",
         [Items(_recommended(advice))],
         [

@@ -35,7 +35,6 @@ from .reading import (
     best,
     best_single,
     by_size,
-    ceiling,
     lowest,
     plain,
     unique,
@@ -100,8 +99,7 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
         if metric != ERROR and (metric in SHOWN_ELSEWHERE or setting.attack is None):
             continue
         found, figure = reading.figures(setting, metric, name), metric_title(metric, reading)
-        worst = curve(reading, setting, found) if metric == ERROR else largest(found)
-        for shown in worst:
+        for shown in curve(reading, setting, found) if metric == ERROR else largest(found):
             size, option = len(shown.coalition), (metric, figure)
             rows.add(setting, shown, size, attribute=name, figure=option, k=size)
     if not rows.comparable:
@@ -134,13 +132,12 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
     rows, held = Rows(reading, *RECORDS), _errors(reading)
     share = max(8, ROWS // max(1, len(held)))
     for setting, name, found in held:
-        ordered = sorted(found.values(), key=ceiling)
+        ordered = sorted(found.values(), key=lambda shown: shown.ceiling)
         worst = lowest(ordered) or ordered[0]
         kept = ordered[:: max(1, len(ordered) // share)]
         for shown in unique([worst, *kept]):
             size, text = len(shown.coalition), f"{with_error(shown)}\n{braces(shown.coalition)}"
-            ring = int(shown == worst)
-            rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=ring)
+            rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=int(shown == worst))
     if not rows.comparable:
         return None
     axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
@@ -179,7 +176,7 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         while len(shares) > 1 and not shares[-1] > 0:
             shares.pop()
         shown = reading.figures(setting, ERROR, name).get(held)
-        exact = shown is not None and ceiling(shown) < EXACT
+        exact = shown is not None and shown.ceiling < EXACT
         ends, below = [0.0 if exact else edge for edge in edges], [*accumulate(shares)]
         many = reading.rows_of(point) * len(records)
         for place, (part, at) in enumerate(zip(shares, below, strict=True)):
@@ -450,8 +447,7 @@ def _add(rows: Rows, one: Picture) -> None:
     mean = reading.mean_of(point, one.attribute) if deviation else 0.0
     unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
     unit = unit if one.width else ": categories by frequency"
-    title = f"{clipped(attribute_text(one.attribute), 40)}{unit}"
-    option = described(reading, one), clean(title)
+    option = described(reading, one), clean(f"{clipped(attribute_text(one.attribute), 40)}{unit}")
     setting = Setting(point, one.scheme, one.knowledge, one.attack)
 
     def at(cell: float) -> float:

@@ -184,8 +184,7 @@ class Sarif(Renderer):
             "invocations": [_invocation(result) for result in results],
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
         }
-        log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return _json(log)
+        return _json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _found(result: AuditResult) -> Iterator[Plain]:

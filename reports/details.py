@@ -23,7 +23,7 @@ from .figures import (
     with_error,
 )
 from .matrix import Fact, Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
-from .reading import EVERYTHING, Reading, Setting, ceiling, lowest, unique
+from .reading import EVERYTHING, Reading, Setting, lowest, unique
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
@@ -149,7 +149,7 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
-    near = abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best)))
+    near = abs(shown.ceiling - best.ceiling) <= 1e-9 * max(1e-9, abs(best.ceiling))
     return near and abs(shown.value - best.value) <= 1e-9
 
 
@@ -263,8 +263,7 @@ def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[s
     found = dict[Key, dict[str, str]]()
     for key, (metric, value) in _values(reading, heads):
         shares = metric in ("values_equal", "column_equal", "column_unique")
-        cell = percent(value) if shares else rounded(value, 4)
-        found.setdefault(key, {})[metric] = cell
+        found.setdefault(key, {})[metric] = percent(value) if shares else rounded(value, 4)
     return found.items()
 
 

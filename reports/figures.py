@@ -58,6 +58,26 @@ class Figure(NamedTuple):
         return mapped._replace(low=mapped.high, high=mapped.low)
 
     @property
+    def ceiling(self) -> float:
+        """Closed form if plausible, else the interval's upper end."""
+        if self.low is None or self.high is None:
+            return self.value
+        slack = self.high - self.low
+        if self.theory is not None and self.low - slack <= self.theory <= self.high + slack:
+            return self.theory
+        return self.high
+
+    @property
+    def floor(self) -> float:
+        """Lower bound, mirrored from `ceiling`."""
+        return -self.turned(lambda value: -value).ceiling
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of the upper bound."""
+        return severity(self.ceiling)
+
+    @property
     def half(self) -> float | None:
         """Half-width of the interval, the ``±`` of every report."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2

@@ -134,8 +134,7 @@ def _coloured(text: str) -> str:
 @cache
 def _palette() -> dict[str, str]:
     style = (Path(__file__).parent / "templates/report.css").read_text(encoding="utf-8")
-    light = style.partition("@media")[0]
-    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", light))
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", style.partition("@media")[0]))
 
 
 DRAWS = ("altair", "narwhals", "jsonschema")

@@ -163,8 +163,7 @@ class RegressionTree(NamedTuple):
 
     def leaf_of(self, x: Array) -> Indices:
         """Each record's leaf, shape (n,), from predictors, shape (n, m)."""
-        there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
-        return there.argmax(axis=0)
+        return ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2).argmax(axis=0)
 
 
 def stated(node: Split | Leaf, target: int, on: Indices, names: Names) -> RegressionTree:
@@ -313,8 +312,7 @@ def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[Lin
     """Regression in each leaf, with the published mean and variance."""
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
-    estimated = explained + own.variance
-    rho = quotient(tree.variance, estimated).clip(max=1.0)
+    rho = quotient(tree.variance, explained + own.variance).clip(max=1.0)
     b = rho[:, None] * own.coefficients
     a = tree.mean - np.einsum("li,li->l", b, box.mean)
     left = np.maximum(0.0, tree.variance - rho**2 * explained)
@@ -392,8 +390,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     q, off = np.full(size, 1.0 / size), np.inf
     for _ in range(MOST_SWEEPS):
         for cells, shares in tables:
-            now = np.bincount(cells, q, shares.size)
-            q *= quotient(shares, now)[cells]
+            q *= quotient(shares, np.bincount(cells, q, shares.size))[cells]
         off = max(
             (
                 float(np.abs(np.bincount(cells, q, shares.size) - shares).max())

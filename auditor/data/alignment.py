@@ -175,8 +175,7 @@ def _peak(X: Array, Y: Array) -> Array:
 
 def z_scores(X: Array, Y: Array) -> Array:
     """``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
-    r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
-    return _fisher(r, len(X))
+    return _fisher(np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X), len(X))
 
 
 def _fisher(r: Array, n: int) -> Array:
@@ -278,8 +277,7 @@ def _beside(X: Array, Y: Array, k: int) -> Pair:
 
 
 def _fits(X: Array, Y: Array) -> bool:
-    z = np.maximum(*(z_scores(*pair) for pair in _both(X, Y)))
-    return _follows(z, expected(X, Y))
+    return _follows(np.maximum(*(z_scores(*pair) for pair in _both(X, Y))), expected(X, Y))
 
 
 def _follows(z: Array, s: Array) -> bool:

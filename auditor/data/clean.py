@@ -209,7 +209,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
 
 def _held(rows: FileRows | FileCodes) -> Any:
     few = math.prod(rows.shape) * 8 <= scan.HELD_BYTES
-    return _sealed(rows.read(0, rows.shape[0])) if few else rows
+    return _sealed(rows[:]) if few else rows
 
 
 def _sealed(x: T) -> T:
@@ -249,7 +249,7 @@ def _gathered(blocks: Iterable[Array], width: int, large: bool) -> Array | Scrat
 
 def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
     for a, b in row_blocks(rows.shape[0], width):
-        yield rows[a:b] if isinstance(rows, np.ndarray) else rows.read(a, b)
+        yield rows[a:b]
 
 
 def _codes(rows: Array | Scratch, j: int) -> Counter[float]:

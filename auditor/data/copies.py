@@ -98,8 +98,7 @@ def middles(column: Series) -> Array | None:
     finite = ends[np.isfinite(ends)]
     if len(ends) < len(found) or not finite.size:
         return None
-    means = np.clip(ends, finite.min(), finite.max()).mean(axis=1)
-    return np.append(means, np.nan)[codes]
+    return np.append(np.clip(ends, finite.min(), finite.max()).mean(axis=1), np.nan)[codes]
 
 
 def stands_for_some(cell: Any, labels: Sequence[Any]) -> bool:
@@ -357,13 +356,11 @@ def _columns(
         X = pd.DataFrame(table.values, columns=list(names)) if data is None else _labels(data)
         for column, name in renamed_columns(X[lacking], shown).items():
             if data is not None:
-                commonest = pd.crosstab(shown[name], X[column]).idxmax(axis=1)
-                frame[column] = shown[name].map(commonest)
+                frame[column] = shown[name].map(pd.crosstab(shown[name], X[column]).idxmax(axis=1))
             elif kind_of(shown[name]) == "numbers":
                 x = column_floats(shown[name])
                 there = np.isfinite(x)
-                line = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)
-                frame[column] = line(x)
+                frame[column] = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)(x)
             if column in frame:
                 which = f"column {quoted(column)} is read from {quoted(name)}, which follows it"
                 notes.append(f"{quoted(path.name)}: {which}")
@@ -453,8 +450,7 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownCol
         frames = frames_of(pieces_of(path), names, as_written=True)
         frame = pd.concat(list(frames), ignore_index=True)
         for name in names:
-            cells = frame[name].reindex(rows).reset_index(drop=True)
-            for kind, values in _readings(cells):
+            for kind, values in _readings(frame[name].reindex(rows).reset_index(drop=True)):
                 same = found.get(f"{name} {kind}")
                 if same is None or not np.array_equal(same.values, values):
                     key = f"{name} {kind}" if same is None else f"{name} {kind} {number}"
@@ -484,8 +480,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
 
 
 def _as_floats(cells: pd.Series[Any]) -> Array:
-    numbers = pd.to_numeric(cells, errors="coerce")
-    return numbers.to_numpy(dtype=float, na_value=np.nan)
+    return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:

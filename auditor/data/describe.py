@@ -97,8 +97,7 @@ def describe(source: str) -> Description:
     else:
         runs, coded = [raw_columns(source).whole()], frozenset()
         rows = len(runs[0])
-    seen = sum(map(len, runs))
-    check_rows(seen, None)
+    check_rows(sum(map(len, runs)), None)
     return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
 
 
@@ -169,8 +168,7 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
     for key, cells in keys.reset_index(drop=True).items():
         if kind_of(cells) == NESTED:
             continue
-        size = cells.groupby(cells).transform("size")
-        several = (size.fillna(1) > 1).to_numpy(dtype=bool)
+        several = (cells.groupby(cells).transform("size").fillna(1) > 1).to_numpy(dtype=bool)
         if several.sum() < FEWEST_ROWS:
             continue
         for name, column in columns.items():

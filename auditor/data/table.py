@@ -139,8 +139,7 @@ class Table:
     @property
     def values(self) -> Array:
         """All records, (n, N); reads a large file into memory each time."""
-        records = self.records
-        return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
+        return self.records[:]
 
     @property
     def unit_size(self) -> int:
@@ -221,8 +220,7 @@ class Table:
 
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start:stop``, (stop − start, N), read-only."""
-        records = self.records
-        return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
+        return self.records[start:stop]
 
     def check(self, varied: bool = True) -> None:
         """Refuse extreme variances, and constant columns if they must vary."""
@@ -240,8 +238,7 @@ class Table:
         """A column's distinct values, ascending, and their shares."""
         found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
-        counts = np.bincount(place, np.concatenate([count for _, count in found]))
-        return values, counts / self.rows
+        return values, np.bincount(place, np.concatenate([count for _, count in found])) / self.rows
 
     @cached_property
     def scan(self) -> Scan:
@@ -408,6 +405,10 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------
 
 
+SPELT = {"first_batch": "first-batch", "bins": "bin"}
+"""Fields of another name in a scenario."""
+
+
 @frozen
 class DataUse:
     """The table to audit.
@@ -440,45 +441,29 @@ class DataUse:
     standardize: bool = False
     disclosure: Literal["rounded", "public"] = "rounded"
     parameters: Plain = field(default_factory=dict)
+    order: str | None = None
+    key: str | None = None
+    unit: str | None = None
+    weight: str | None = None
+    shown: Names = ()
+    first_batch: int | None = None
     bins: Plain = field(default_factory=dict)
     categorical: Plain = field(default_factory=dict)
     hierarchies: Plain = field(default_factory=dict)
     dates: dict[str, str | None] = field(default_factory=dict)
-    order: str | None = None
-    key: str | None = None
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    first_batch: int | None = None
-    unit: str | None = None
-    weight: str | None = None
-    shown: Names = ()
     tolerance: Plain = field(default_factory=dict)
 
     def spec(self) -> Plain:
         """Request in scenario form, with defaults."""
-        optional = {
-            "order": self.order,
-            "key": self.key,
-            "unit": self.unit,
-            "weight": self.weight,
-            "shown": list(self.shown),
-            "first-batch": self.first_batch,
-            "bin": self.bins,
-            "categorical": self.categorical,
-            "hierarchies": self.hierarchies,
-            "dates": self.dates,
-            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
-            "tolerance": self.tolerance,
+        bounds = {name: list(ends) for name, ends in self.bounds.items()}
+        stated = {
+            SPELT.get(name, name): list(value) if isinstance(value, tuple) else value
+            for name, value in {**vars(self), "bounds": bounds}.items()
+            if value or name in ("columns", "rows", "standardize")
         }
-        return {
-            "source": self.source,
-            "columns": None if self.columns is None else list(self.columns),
-            "rows": self.rows,
-            "missing": self.missing,
-            "standardize": self.standardize,
-            "disclosure": self.disclosure,
-            **{name: value for name, value in optional.items() if value},
-            **self.parameters,
-        }
+        stated.pop("parameters", None)
+        return stated | self.parameters
 
 
 def is_file(source: str) -> bool:

@@ -255,8 +255,7 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
         )
     C = cosine_transform(N)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
-    kept = np.argsort(-energy, kind="stable")[:size]
-    return C[rng.permutation(kept)]
+    return C[rng.permutation(np.argsort(-energy, kind="stable")[:size])]
 
 
 def cosine_transform(N: int) -> Array:

@@ -359,8 +359,7 @@ def _check_law(law: Plain) -> None:
     if len({"scheme", "covariance"} & set(law)) != 1:
         raise ValueError("must have `scheme` or `covariance`, and not both")
     if "covariance" in law:
-        unknown = [key for key in law if key != "covariance"]
-        if unknown or not isinstance(law["covariance"], str):
+        if [key for key in law if key != "covariance"] or not isinstance(law["covariance"], str):
             raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
         return
     if law["scheme"] == Published.name or not isinstance(law["scheme"], str):

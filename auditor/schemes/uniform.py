@@ -170,18 +170,15 @@ class MultiPertCopies(Copies):
 
     def skip(self, level: float, key: Key | None = None) -> None:
         super().skip(level, key)
-        rng = stream_of(key or self.key, len(self.levels))
-        self.release(level, Draws(rng, self.size, self.pi))
+        self.release(level, Draws(stream_of(key or self.key, len(self.levels)), self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it."""
         if level not in self.history.levels:
             gap = self.history.gap(level)
             source = self.original if gap.left is None else gap.left
-            high = 1.0 if gap.high is None else gap.high
-            coin = coins(high, level, gap.low, self.size, self.pi)
-            values = draws.pick(source, gap.right, *coin)
-            self.history = self.history.record(level, values, gap)
+            coin = coins(1.0 if gap.high is None else gap.high, level, gap.low, self.size, self.pi)
+            self.history = self.history.record(level, draws.pick(source, gap.right, *coin), gap)
         return self.history.value(level)
 
     def copy(self, number: int) -> Codes:

@@ -71,8 +71,8 @@ class CodeRows(Protocol):
     def shape(self) -> Coalition:
         """``(n,)``."""
 
-    def read(self, start: int, stop: int) -> Codes:
-        """Records ``start:stop``."""
+    def __getitem__(self, rows: slice, /) -> Codes:
+        """Some records."""
 
 
 @unprinted
@@ -99,7 +99,7 @@ class CategoricalTable:
     @property
     def codes(self) -> Codes:
         """All records, shape (n,); reads a large file into memory each time."""
-        return self.read(0, self.rows)
+        return self.content[:]
 
     @property
     def code_type(self) -> np.dtype[np.unsignedinteger]:
@@ -108,11 +108,7 @@ class CategoricalTable:
 
     def read(self, start: int, stop: int) -> Codes:
         """Records ``start:stop``, (stop − start,), read-only."""
-        return (
-            self.content[start:stop]
-            if isinstance(self.content, np.ndarray)
-            else self.content.read(start, stop)
-        )
+        return self.content[start:stop]
 
     @property
     def size(self) -> int:

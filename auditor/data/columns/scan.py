@@ -315,9 +315,8 @@ class Scratch:
         """Whether this process can read the file, on this machine."""
         return _state(self.name) == self._state
 
-    def read(self, start: int, stop: int) -> Array:
-        """Rows ``start:stop``."""
-        W = self.shape[1]
+    def __getitem__(self, rows: slice) -> Array:
+        W, (start, stop, _) = self.shape[1], rows.indices(self.shape[0])
         return np.fromfile(self.name, count=(stop - start) * W, offset=8 * start * W).reshape(-1, W)
 
     def __getstate__(self) -> Plain:
@@ -355,17 +354,15 @@ class FileRows:
             raise DataError("the table was changed while it was read")
         return found
 
-    def read(self, start: int, stop: int) -> Array:
-        """Records ``start:stop``, shape (stop − start, N).
+    def __getitem__(self, rows: slice) -> Array:
+        """Records, shape (b, N).
 
         Raises
         ------
         DataError
             On another machine: a file is unreadable or has changed.
         """
-        here = self._here
-        x = here[start:stop] if isinstance(here, np.ndarray) else here.read(start, stop)
-        x = np.ascontiguousarray(x[:, : self.width])
+        x = np.ascontiguousarray(self._here[rows][:, : self.width])
         if self.scale is not None:
             self.scale.apply(x)
         return x
@@ -390,9 +387,8 @@ class FileCodes:
         """``(n,)``."""
         return self.rows.shape[:1]
 
-    def read(self, start: int, stop: int) -> Codes:
-        """Codes of records ``start:stop``."""
-        return codes_from(self.rows.read(start, stop), self.attributes, self.places)
+    def __getitem__(self, rows: slice) -> Codes:
+        return codes_from(self.rows[rows], self.attributes, self.places)
 
 
 def codes_from(x: Array, attributes: Sequence[Attribute], places: Sequence[int]) -> Codes:

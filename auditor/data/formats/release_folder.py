@@ -150,8 +150,7 @@ def table_files(
     files: list[_File] = []
     try:
         for path in paths:
-            prefix = f".{path.name}-{edition}"
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-{edition}")
             temporary.append(Path(name))
             files.append(_File(descriptor, path.suffix))
         yield files

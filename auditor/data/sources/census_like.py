@@ -229,8 +229,7 @@ class OccupationLike(Values):
 
     def weights(self) -> Array:
         # a fixed shuffle
-        ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
-        weights = 1.0 / (ranks + 4.0)
+        weights = 1.0 / (np.random.Generator(np.random.PCG64(2009)).permutation(27) + 4.0)
         return np.asarray(weights / weights.sum())
 
 

@@ -140,8 +140,7 @@ class ProcessSampler:
         # an imputed mean may be off the lattice; the added noise is whole
         if not self.key.grid:
             rest = low - k * steps / power
-            off = (np.abs(rest) > SLACK * self.units) & (self.variances > 0)
-            np.add(y, rest, out=y, where=off)
+            np.add(y, rest, out=y, where=(np.abs(rest) > SLACK * self.units) & (self.variances > 0))
 
 
 def as_fraction(units: Array) -> Pair:

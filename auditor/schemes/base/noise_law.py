@@ -248,8 +248,7 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
     if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):
         return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
-    by_attribute = by_copy.mT.reshape(-1, M)
-    return (by_attribute @ A).reshape(-1, N, M).mT.reshape(W.shape)
+    return (by_copy.mT.reshape(-1, M) @ A).reshape(-1, N, M).mT.reshape(W.shape)
 
 
 def _increments(levels: Array) -> Pair:

@@ -195,8 +195,7 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
     if distance == "equal":
         return 0.5 * np.abs(gap).sum(axis=1)
     if distance == "ordered":
-        steps = max(1, len(values) - 1)
-        return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / steps
+        return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / max(1, len(values) - 1)
     # inner nodes: height/H times the lesser of surplus and deficit among children (li2007)
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *distance[value]) for value in values)):
@@ -447,8 +446,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
     if not cuts.size:
         return None
     below = np.cumsum(sizes[order])[cuts]
-    place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
-    return low <= reach[cuts[place]]
+    return low <= reach[cuts[min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)]]
 
 
 def _members(numbers: Indices) -> list[Indices]:

@@ -86,8 +86,7 @@ def coins(
     else:
         given, some = low / high + (1 - low / high) * pi, pi > 0
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) * quotient(pi, given, where=some)))
-    differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
-    return equal, differ
+    return equal, Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
 
 
 def replacements(
@@ -127,15 +126,13 @@ class Draws:
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         """``left``, ``right`` or a fresh value, by the coins."""
-        n = left.size
-        coin = self.uniforms(n)
+        coin = self.uniforms(left.size)
         out = np.array(left, copy=True)
         if right is None:
             stands = np.flatnonzero(coin >= equal.left)
         else:
             same, kept = left == right, np.asarray(equal.left + equal.right)
-            tails = coin >= np.where(same, equal.left, differ.left)
-            np.copyto(out, right, where=tails)
+            np.copyto(out, right, where=coin >= np.where(same, equal.left, differ.left))
             stands = np.flatnonzero(
                 coin
                 >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right)
@@ -264,8 +261,7 @@ class FreshCopies(Copies):
     """Independent retention-replacement per copy, redrawn on request."""
 
     def copy(self, number: int) -> Codes:
-        rng = stream_of(self._keys[number - 1], number)
-        return self._drawn(self.levels[number - 1], rng)
+        return self._drawn(self.levels[number - 1], stream_of(self._keys[number - 1], number))
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
         values = self.original.copy()
