@@ -13,7 +13,7 @@ from typing import Any
 from auditor.results.comparison import clean
 from auditor.results.records import Picture, grouped
 
-from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
+from .chart import ROWS, Chart, Part, Rows, sparklines
 from .figures import Z95, Figure, braces, clipped, copies, number, percent, rounded, with_error
 from .matrix import (
     EXACT,
@@ -42,7 +42,6 @@ from .reading import (
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
-LEVELS = "A level is the noise's variance over the data's: more is noisier. Of replacement, it is the share of values kept."
 TICKS = 12
 """Each swept value gets its own tick up to this number."""
 NAMES = ("original", "nearest copy", "as rebuilt")
@@ -106,20 +105,7 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
         return None
     sizes = unique(row["k"] for row in rows.rows)
     ticks = {"values": sizes} if len(sizes) <= TICKS else {"tickCount": TICKS, "tickMinStep": 1}
-    axis = {"format": "d", "grid": False, **ticks}
-    scale = {"nice": False, "zero": False, "padding": 14}
-    x = field("k:Q", title="copies pooled", axis=axis, scale=scale)
-    return rows.chart(
-        f"{prefix}-collusion",
-        "Collusion curves",
-        "Errors: copies pooled in order of release if these coalitions were measured, else the worst coalition of each size. Other "
-        "measures: the coalition that achieves most. Band: 95 % interval. Dashed: theory.",
-        "Line chart: a measure by the number of copies pooled, a line for each scheme.",
-        view(x, quantity(title_of("figure")), rows.names, ("band", "line", "theory"), rows.wanted),
-        first="copies",
-        note="Collusion curves",
-        drawn=True,
-    )
+    return rows.chart("collusion", f"{prefix}-collusion", {"ticks": ticks})
 
 
 def largest(found: Figures) -> list[Figure]:
@@ -140,20 +126,7 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
             rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=int(shown == worst))
     if not rows.comparable:
         return None
-    axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
-    x = field("k:O", title="copies in the coalition", axis=axis)
-    y = quantity("normalized error (share of variance)", tickCount=6)
-    layers = ("bars", "ticks", "ring")
-    return rows.chart(
-        f"{prefix}-map",
-        "Coalition map",
-        "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
-        "The ring marks the coalition with the lowest error in each scheme.",
-        "Scatter chart: normalized error of every coalition by the number of its copies.",
-        view(x, y, rows.names, layers, rows.wanted, more=_aside(rows.names)),
-        first="copies",
-        note="Normalized error of the worst coalition of each size",
-    )
+    return rows.chart("map", f"{prefix}-map")
 
 
 def errors(reading: Reading, prefix: str) -> Chart | None:
@@ -195,30 +168,14 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
             )
     if not rows.rows:
         return None
-    axis = {"grid": False, "tickCount": 6, "labelFlush": False}
-    x = field("x:Q", title=title_of("attribute"), axis=axis, scale={"zero": True})
-    share = quantity("share of records", format="~%", tickCount=5) | {"field": "q"}
-    up_to = quantity("share of records up to an error", format="~%", tickCount=5)
-    return rows.chart(
-        f"{prefix}-errors",
-        "Error distributions",
-        "Absolute errors over the records: by bin, and cumulated with a 95 % band.",
-        "Two line charts: share of the records by absolute error, and share up to each error.",
-        view(x, share, rows.names, ["steps"], rows.wanted, tips={"x": "from", "x2": "to"}),
-        view(x | {"field": "x2"}, up_to, rows.names, ["band", "curve"], rows.wanted),
-        first="attribute",
-        note=f"Absolute error that half | 9 in 10 of the records stay below, {unit}",
-    )
+    note = f"Absolute error that half | 9 in 10 of the records stay below, {unit}"
+    return rows.chart("errors", f"{prefix}-errors", note=note)
 
 
 def _share(
     share: float, coalition: tuple[int, ...], low: float | None = None, high: float | None = None
 ) -> Figure:
     return Figure(share, low, high, None, coalition, (), "", 1)
-
-
-def _aside(names: Sequence[str]) -> Part:
-    return {"xOffset": field("s:N", scale={"domain": names})}
 
 
 def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
@@ -262,31 +219,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
                 _use(rows, setting, shown, level, levels)
     if not rows.comparable:
         return None
-    scale = {"zero": False, "nice": True, "padding": 14}
-    x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False, "tickCount": 8})
-    # ordered by error, which follows the levels; noise in utility would zigzag
-    order = {"order": field("y:Q")}
-    layers = ("line", "bars", "across") if utilities else ("bars",)
-    use = "Across: of accuracies more is better, of errors and losses less."
-    return rows.chart(
-        f"{prefix}-frontier",
-        "Risk against utility",
-        "A point is one copy, or all copies pooled. Higher: more stays unknown. "
-        + (use if utilities else LEVELS),
-        "Scatter chart: normalized error against utility, for each scheme.",
-        view(
-            x,
-            quantity("share of the variance unknown"),
-            rows.names,
-            layers,
-            rows.wanted,
-            tips={"n": "utility"},
-            more=order,
-            height=220,
-        ),
-        first="copies",
-        note="Utility, and below it the normalized error",
-    )
+    return rows.chart("frontier" if utilities else "levels", f"{prefix}-frontier")
 
 
 def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple[str, str]) -> None:
@@ -342,43 +275,23 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     if not rows.rows:
         return None
     values = unique(row["x"] for row in rows.rows)
+    axis: Part = {"heading": [path_title(path)]}  # Vega would read a string as a field
     numeric = all(isinstance(one, int | float) for one in values)
-    layers = ("bars", "line", "theory") if numeric else ("bars", "ticks")
+    if numeric:
+        few = {"values": values, "labelOverlap": True}
+        wide = min(values) > 0 and max(values) / min(values) >= 30
+        axis["ticks"] = few if len(values) <= TICKS else {"tickCount": 8}
+        axis["scale"] = {"type": "log"} if wide else {"zero": False}
     return rows.chart(
+        "sweep" if numeric else "sweep of words",
         id,
-        f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
-        "Processor seconds to make the copies."
-        if timed
-        else "Errors of the worst coalition at each point, others of the largest. Bars: 95 % interval.",
-        f"Line chart: a metric against the swept parameter {clean(path)}.",
-        view(
-            _swept_axis(path, values, numeric=numeric),
-            quantity(title_of("figure")),
-            rows.names,
-            layers,
-            rows.wanted,
-            tips={"x": "swept value", "o": "at"},
-            more={} if numeric else _aside(rows.names),
-        ),
+        axis,
+        title=f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
+        alt=f"Line chart: a metric against the swept parameter {clean(path)}.",
         first=clean(path) if len(paths) == 1 else "sweep point",
-        note="Along the sweep",
         path=clean(path),
+        **({"caption": "Processor seconds to make the copies."} if timed else {}),
     )
-
-
-def _swept_axis(path: str, at: Sequence[Any], *, numeric: bool) -> Part:
-    title = [path_title(path)]  # Vega would read a string as a number or a field
-    if not numeric:
-        # lines of words, so that labels fit side by side
-        words = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False}
-        return field("x:O", title=title, sort=None, axis=words)
-    own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {"tickCount": 8}
-    wide = min(at) > 0 and max(at) / min(at) >= 30
-    scale = {"type": "log"} if wide else {"zero": False}
-    # 0.2 and 20k, not 200m
-    short = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
-    axis = {"grid": False, "labelExpr": short, **own}
-    return field("x:Q", title=title, scale={**scale, "nice": False, "padding": 14}, axis=axis)
 
 
 def pictures(reading: Reading) -> list[Picture]:
@@ -419,25 +332,9 @@ def values(reading: Reading, prefix: str) -> Chart | None:
         _add(rows, one)
     if not rows.rows:
         return None
-    numbers = bool(found[0].width)
-    ticks = {"tickCount": 6} if numbers else {"tickMinStep": 1, "format": "d"}
-    scale = {"zero": False, "nice": False}
-    x = field("x:Q", title=title_of("release"), axis={"grid": False, **ticks}, scale=scale)
-    share = quantity("share of records by bin", format="~%", tickCount=5)
-    dense = field("q:Q", scale={"type": "sqrt", "range": [0, 1]}, legend=None)
-    rebuilt = x | {"field": "y", "title": "as rebuilt"}
-    fill = {"opacity": dense, "color": {"value": "var(--c3)"}}
-    wanted, steps = rows.wanted, ("filled",) if numbers else ()
-    marks = "steps" if numbers else "columns"
+    drawn = f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}"
     return rows.chart(
-        f"{prefix}-values",
-        "Values before and after",
-        f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}",
-        "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
-        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=220),
-        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=220),
-        first="values from",
-        note="Share of the records by bin",
+        "values" if found[0].width else "categories", f"{prefix}-values", caption=drawn
     )
 
 
