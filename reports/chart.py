@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field as default
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -22,11 +21,10 @@ from markupsafe import Markup
 from auditor.base.types import Names, Plain, frozen
 from auditor.results.comparison import clean
 
-from .figures import Figure, braces, with_error
+from .figures import TEMPLATES as TEMPLATES, Figure, braces, template, with_error
 from .matrix import attribute_text, label, leader
 from .reading import EVERYTHING, Reading, Setting, unique
 
-TEMPLATES = Path(__file__).resolve().with_name("templates")
 NOTICE = (
     "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD-3-Clause, "
     "https://github.com/vega/vega/blob/main/LICENSE. D3 in them: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3. */"
@@ -109,8 +107,7 @@ def sparklines(rows: Sequence[Sequence[float]]) -> list[str]:
 Part = Plain
 """Part of a Vega-Lite document, for example a layer or a channel."""
 CONFIG, LAYERS, DRAWN = (
-    json.loads((TEMPLATES / f"{name}.json").read_text(encoding="utf-8"))
-    for name in ("vega", "layers", "charts")
+    json.loads(template(f"{name}.json")) for name in ("vega", "layers", "charts")
 )
 """Vega-Lite configuration, layers, and charts with their parts.
 

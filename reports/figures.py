@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
-from math import floor, fsum, inf, isfinite, isinf, log10
+from math import floor, fsum, isfinite, isinf, log10
+from pathlib import Path
 from typing import NamedTuple
 
 from auditor.results.comparison import clean
 from auditor.results.records import Measurement, half_interval, pooled
 
+TEMPLATES = Path(__file__).resolve().with_name("templates")
+
+
+def template(name: str) -> str:
+    """Text of a file among the templates."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+TEXTS = json.loads(template("texts.json"))
+"""Texts by use: the severity scale, definitions of metrics and error bars, words for parameters."""
 Z95 = 1.959963984540054
 """Half-width of a 95 % normal interval, in standard errors."""
 SIGNED = frozenset({"collusion_gain"})
@@ -297,7 +309,8 @@ def _minus(text: str, *, strip: bool = False) -> str:
 class Severity(NamedTuple):
     """One step of the severity scale.
 
-    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error.
+    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error, as ``bound`` says in words.
+    Of five ``bars`` ``rank`` are filled.
     """
 
     rank: int
@@ -305,27 +318,11 @@ class Severity(NamedTuple):
     below: float
     meaning: str
     style: str
-
-    @property
-    def bars(self) -> str:
-        """Five blocks, of which ``rank`` are filled."""
-        return "■" * self.rank + "□" * (5 - self.rank)
-
-    @property
-    def bound(self) -> str:
-        """The step's range of normalized errors."""
-        return f"below {self.below:g}" if self.below < inf else f"{SCALE[-2].below:g} and up"
+    bars: str
+    bound: str
 
 
-SCALE = (
-    Severity(
-        5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"
-    ),
-    Severity(4, "severe", 0.25, "the attacker knows 75 to 95 % of the variance", "color(172)"),
-    Severity(3, "high", 0.5, "the attacker knows 50 to 75 % of the variance", "color(136)"),
-    Severity(2, "moderate", 0.75, "the attacker knows 25 to 50 % of the variance", "color(67)"),
-    Severity(1, "low", inf, "the attacker knows less than 25 % of the variance", "color(31)"),
-)
+SCALE = tuple(Severity(**step) for step in TEXTS["scale"])
 
 
 def severity(normalized_error: float) -> Severity:

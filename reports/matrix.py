@@ -13,7 +13,7 @@ from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
 
-from .figures import Figure, Severity, clipped, listed, severity, share, with_error
+from .figures import TEXTS, Figure, Severity, clipped, listed, severity, share, with_error
 from .reading import (
     BEYOND,
     ERROR,
@@ -177,28 +177,10 @@ def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | Non
     )[1]
 
 
-UTILITIES = {
-    "utility_mean_error": (
-        "standard deviations",
-        "root mean square difference between the means of copy and original",
-    ),
-    "utility_covariance_error": (
-        "share",
-        "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation",
-    ),
-    "utility_correlation_error": (
-        "correlation",
-        "root mean square difference between the correlations of copy and original",
-    ),
-}
+UTILITIES: dict[str, Names] = TEXTS["utilities"]
 """Unit and meaning of the utility metrics without a model."""
 LOSS, MODEL = "utility_loss_", "utility_"
-PATHS = {
-    "data.rows": "records",
-    "data.spectrum.attributes": "attributes",
-    "schemes[*].levels.count": "copies released",
-    "replicates": "replicates",
-}
+PATHS: dict[str, str] = TEXTS["paths"]
 """Words for the most frequent swept paths."""
 
 
@@ -249,14 +231,7 @@ def attribute_text(attribute: str) -> str:
     return "all attributes" if attribute == EVERYTHING else attribute
 
 
-OF_THE_AUDIT = {
-    "every-cell": "the best line through the originals, on every cell held",
-    "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
-    "coincidences": "least squares, for who knows which cells carry the same noise",
-    "noise-density": "Bayes' rule, for who knows the density of the noise",
-    "known-generator": "the noise drawn again from its seed",
-    "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
-}
+OF_THE_AUDIT: dict[str, str] = TEXTS["estimates of the audit"]
 """Estimates by the audit itself from both originals and copies."""
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from auditor.base import AuditorError
@@ -17,6 +16,7 @@ from auditor.results.model import AuditResult
 from .audit_charts import charts
 from .audit_document import audit_document
 from .chart import CONFIG, Chart
+from .figures import template
 from .html import environment
 from .reading import Reading
 
@@ -133,7 +133,7 @@ def _coloured(text: str) -> str:
 
 @cache
 def _palette() -> dict[str, str]:
-    style = (Path(__file__).parent / "templates/report.css").read_text(encoding="utf-8")
+    style = template("report.css")
     return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", style.partition("@media")[0]))
 
 
