@@ -193,7 +193,6 @@ def _chart(advice: Advice) -> Chart:
         for one, shown in measured
     ]
     return Chart(
-        "advice-frontier",
         [row | {"_label": row["c"], "_cell": row["m"]} for row in rows],
         [],
         names,

@@ -6,6 +6,7 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from statistics import fmean
 from typing import Any
@@ -53,16 +54,13 @@ VALUES = (
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
     """Every chart that has something to compare, in the page's order."""
-    made = (values, collusion, coalitions, errors, frontier)
-    found = [
-        *(one(reading, prefix) for one in made),
-        *(
-            sweep(reading, f"{prefix}-{kind}-{place}", path, timed=kind == "runtime")
-            for place, path in enumerate(swept_paths(reading))
-            for kind in ("sweep", "runtime")
-        ),
-    ]
-    return [chart for chart in found if chart is not None]
+    made = (one(reading) for one in (values, collusion, coalitions, errors, frontier))
+    swept = (
+        sweep(reading, f"{kind}-{place}", path, timed=kind == "runtime")
+        for place, path in enumerate(swept_paths(reading))
+        for kind in ("sweep", "runtime")
+    )
+    return [replace(one, id=f"{prefix}-{one.id}") for one in (*made, *swept) if one]
 
 
 def swept_paths(reading: Reading) -> list[str]:
@@ -90,7 +88,7 @@ def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
     return [shown for shown in worst if shown is not None and shown.coalition]
 
 
-def collusion(reading: Reading, prefix: str) -> Chart | None:
+def collusion(reading: Reading) -> Chart | None:
     """Error, and other measures, against copies pooled."""
     rows = Rows(reading, "figure", *RECORDS)
     keys = sorted(reading.keys(), key=lambda key: (key[1] != ERROR, key[2] != EVERYTHING))
@@ -105,7 +103,7 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
         return None
     sizes = unique(row["k"] for row in rows.rows)
     ticks = {"values": sizes} if len(sizes) <= TICKS else {"tickCount": TICKS, "tickMinStep": 1}
-    return rows.chart("collusion", f"{prefix}-collusion", {"ticks": ticks})
+    return rows.chart("collusion", {"ticks": ticks})
 
 
 def largest(found: Figures) -> list[Figure]:
@@ -113,7 +111,7 @@ def largest(found: Figures) -> list[Figure]:
     return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
 
-def coalitions(reading: Reading, prefix: str) -> Chart | None:
+def coalitions(reading: Reading) -> Chart | None:
     """Error of every coalition by size, with the worst per scheme ringed."""
     rows, held = Rows(reading, *RECORDS), _errors(reading)
     share = max(8, ROWS // max(1, len(held)))
@@ -126,10 +124,10 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
             rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=int(shown == worst))
     if not rows.comparable:
         return None
-    return rows.chart("map", f"{prefix}-map")
+    return rows.chart("map")
 
 
-def errors(reading: Reading, prefix: str) -> Chart | None:
+def errors(reading: Reading) -> Chart | None:
     """Distribution of absolute errors: by bin, and cumulative.
 
     The band holds for independent records. For noise drawn by record it is conservative, because
@@ -137,26 +135,25 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
     """
     rows, unit = Rows(reading, *RECORDS, "coalition"), data_unit(reading)
     found = grouped(
-        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
+        ((reading.setting_of(one), one.coalition, one.attribute, one.edges), one)
         for one in reading.result.distributions
     )
-    largest_first = sorted(found.items(), key=lambda one: (-len(one[0][4]), one[0][4]))
-    for (point, scheme, knowledge, attack, held, name, edges), records in largest_first:
+    largest_first = sorted(found.items(), key=lambda one: (-len(one[0][1]), one[0][1]))
+    for (setting, held, name, edges), records in largest_first:
         if len(rows.rows) >= ROWS:
             break
-        setting = Setting(point, scheme, knowledge, attack)
         shares = [fmean(each) for each in zip(*(one.shares for one in records), strict=True)]
         while len(shares) > 1 and not shares[-1] > 0:
             shares.pop()
         shown = reading.figures(setting, ERROR, name).get(held)
         exact = shown is not None and shown.ceiling < EXACT
         ends, below = [0.0 if exact else edge for edge in edges], [*accumulate(shares)]
-        many = reading.rows_of(point) * len(records)
+        many = reading.rows_of(setting.point) * len(records)
         for place, (part, at) in enumerate(zip(shares, below, strict=True)):
             reach = Z95 * math.sqrt(max(0.0, at * (1 - at)) / many) if many else 0.0
             rows.add(
                 setting,
-                _share(at, held, max(0.0, at - reach), min(1.0, at + reach)),
+                Figure(at, max(0.0, at - reach), min(1.0, at + reach), coalition=held),
                 name,
                 attribute=name,
                 title=clean(f"absolute error of {name} ({unit})"),
@@ -169,13 +166,7 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
     if not rows.rows:
         return None
     note = f"Absolute error that half | 9 in 10 of the records stay below, {unit}"
-    return rows.chart("errors", f"{prefix}-errors", note=note)
-
-
-def _share(
-    share: float, coalition: tuple[int, ...], low: float | None = None, high: float | None = None
-) -> Figure:
-    return Figure(share, low, high, None, coalition, (), "", 1)
+    return rows.chart("errors", note=note)
 
 
 def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
@@ -191,7 +182,7 @@ def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
     return " | ".join(texts)
 
 
-def frontier(reading: Reading, prefix: str) -> Chart | None:
+def frontier(reading: Reading) -> Chart | None:
     """Normalized error against utility, one point per coalition.
 
     Without a utility metric, the level of the most revealing copy takes its place.
@@ -219,7 +210,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
                 _use(rows, setting, shown, level, levels)
     if not rows.comparable:
         return None
-    return rows.chart("frontier" if utilities else "levels", f"{prefix}-frontier")
+    return rows.chart("frontier" if utilities else "levels")
 
 
 def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple[str, str]) -> None:
@@ -284,8 +275,8 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
         axis["scale"] = {"type": "log"} if wide else {"zero": False}
     return rows.chart(
         "sweep" if numeric else "sweep of words",
-        id,
         axis,
+        id=id,
         title=f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
         alt=f"Line chart: a metric against the swept parameter {clean(path)}.",
         first=clean(path) if len(paths) == 1 else "sweep point",
@@ -325,7 +316,7 @@ def values_lines(one: Picture) -> list[str]:
     return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
 
 
-def values(reading: Reading, prefix: str) -> Chart | None:
+def values(reading: Reading) -> Chart | None:
     """Histograms of the values, and rebuilt values against original ones."""
     rows, found = Rows(reading, "release", names=NAMES), pictures(reading)
     for one in found:
@@ -333,26 +324,23 @@ def values(reading: Reading, prefix: str) -> Chart | None:
     if not rows.rows:
         return None
     drawn = f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}"
-    return rows.chart(
-        "values" if found[0].width else "categories", f"{prefix}-values", caption=drawn
-    )
+    return rows.chart("values" if found[0].width else "categories", caption=drawn)
 
 
 def _add(rows: Rows, one: Picture) -> None:
-    reading, point = rows.reading, rows.reading.point_of(one.sweep)
-    deviation = reading.deviation_of(point, one.attribute)
-    mean = reading.mean_of(point, one.attribute) if deviation else 0.0
+    reading, setting = rows.reading, rows.reading.setting_of(one)
+    deviation = reading.deviation_of(setting.point, one.attribute)
+    mean = reading.mean_of(setting.point, one.attribute) if deviation else 0.0
     unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
     unit = unit if one.width else ": categories by frequency"
     option = described(reading, one), clean(f"{clipped(attribute_text(one.attribute), 40)}{unit}")
-    setting = Setting(point, one.scheme, one.knowledge, one.attack)
 
     def at(cell: float) -> float:
         away = one.width * (cell - one.cells / 2)
         return away * (deviation or 1.0) + mean if one.width else cell + 0.5
 
     def add(series: str, share: float, cell: float, **fields: Any) -> None:
-        start, shown = rounded(at(cell)), _share(share, one.coalition)
+        start, shown = rounded(at(cell)), Figure(share, coalition=one.coalition)
         fields |= {"series": series, "cell": percent(share), "release": option}
         rows.add(setting, shown, start, **fields)
 

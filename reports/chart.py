@@ -209,10 +209,10 @@ class Chart:
         Head and explanation of the table's first column.
     """
 
-    id: str
     rows: list[Plain]
     controls: list[Control]
     names: list[str]
+    id: str
     title: str
     caption: str
     alt: str
@@ -310,7 +310,7 @@ class Rows:
         self.options[name].setdefault(text, title)
         return list(self.options[name]).index(text)
 
-    def chart(self, key: str, id: str, given: Part | None = None, **texts: Any) -> Chart:
+    def chart(self, key: str, given: Part | None = None, **texts: Any) -> Chart:
         """Chart by its key, preset to the leading adversary where it has rows."""
         made = specified(key, self.names, self.wanted, **(given or {})) | texts
         lead, rows = leader(self.reading), self.rows[:ROWS]
@@ -341,7 +341,7 @@ class Rows:
         for place, one in enumerate(made["views"]):
             one["layer"][-1]["name"] = one["params"][0]["views"][0] = f"points-{place}"
             one["params"] += [{"name": each.name, "value": each.chosen} for each in controls]
-        return Chart(id, rows, controls, self.names, titles=stated, **made)
+        return Chart(rows, controls, self.names, titles=stated, **made)
 
     @property
     def comparable(self) -> bool:

@@ -9,6 +9,7 @@ from math import floor, fsum, isfinite, isinf, log10
 from pathlib import Path
 from typing import NamedTuple
 
+from auditor.base.types import Coalition
 from auditor.results.comparison import clean
 from auditor.results.records import Measurement, half_interval, pooled
 
@@ -49,13 +50,13 @@ class Figure(NamedTuple):
     """
 
     value: float
-    low: float | None
-    high: float | None
-    theory: float | None
-    coalition: tuple[int, ...]
-    levels: tuple[float, ...]
-    error_bar: str
-    replicates: int
+    low: float | None = None
+    high: float | None = None
+    theory: float | None = None
+    coalition: Coalition = ()
+    levels: tuple[float, ...] = ()
+    error_bar: str = ""
+    replicates: int = 1
 
     def map(self, change: Callable[[float], float]) -> Figure:
         """Apply an increasing function to value, interval and theory."""

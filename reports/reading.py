@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from auditor.base.types import Coalition, Plain
 from auditor.results.model import AuditResult
-from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
+from auditor.results.records import (
+    AttributeSummary,
+    DataSummary,
+    Distribution,
+    Measurement,
+    Picture,
+    cells,
+    grouped,
+    in_clear,
+)
 
 from .figures import Figure, figure
 
@@ -70,8 +79,7 @@ class Reading:
         for records in cells(result.measurements).values():
             shown, one = figure(records), records[0]
             if shown is not None:
-                setting = Setting(self.point_of(one.sweep), one.scheme, one.knowledge, one.attack)
-                key = (setting, one.metric, one.attribute)
+                key = (self.setting_of(one), one.metric, one.attribute)
                 self._figures.setdefault(key, {})[one.coalition] = shown
         self._take_out_what_was_given()
         self._copies = self._count_copies()
@@ -138,6 +146,10 @@ class Reading:
     def point_of(self, sweep: Plain) -> int:
         """Sweep point's number; 0 if it was never measured."""
         return self._numbers.get(self._key(sweep), 0)
+
+    def setting_of(self, one: Measurement | Distribution | Picture) -> Setting:
+        """Setting of a record."""
+        return Setting(self.point_of(one.sweep), one.scheme, one.knowledge, one.attack)
 
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING

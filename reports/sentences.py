@@ -145,18 +145,18 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Data, seed, time and platform as terms."""
     made, table = result.provenance, next(iter(result.data), None)
     key = f" (under the key {made.fingerprint_key}, which stays with the owner)"
-    found = [
-        ("Data", ": ".join(filter(None, (table.source, table.description))) if table else ""),
-        ("Licence", table.licence if table else ""),
-        ("Disclosure", disclosure_text(result)),
-        ("Table", rows_text(result)),
-        ("Fingerprint", f"{made.fingerprint}{key if made.fingerprint_key else ''}"),
-        ("Seed", str(made.seed)),
-        ("Started", f"{made.start}, took {made.duration:.1f} s"),
-        ("Platform", made.platform),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
-    ]
-    return [(term, text) for term, text in found if text]
+    found = {
+        "Data": ": ".join(filter(None, (table.source, table.description))) if table else "",
+        "Licence": table.licence if table else "",
+        "Disclosure": disclosure_text(result),
+        "Table": rows_text(result),
+        "Fingerprint": f"{made.fingerprint}{key if made.fingerprint_key else ''}",
+        "Seed": str(made.seed),
+        "Started": f"{made.start}, took {made.duration:.1f} s",
+        "Platform": made.platform,
+        "Versions": ", ".join(f"{name} {version}" for name, version in made.versions.items()),
+    }
+    return [one for one in found.items() if one[1]]
 
 
 def reproduce(result: AuditResult) -> str:

@@ -343,22 +343,15 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
         )
     low, high = np.array([bounds[name] for name in table.attributes]).T
     if ((table.scan.low < low) | (table.scan.high > high)).any():
-        outside = _outside(table, low, high)
-        j = int(np.argmax(outside > 0))
-        more = (
-            f", and so do {listed(np.array(table.attributes)[j + 1 :][outside[j + 1 :] > 0])}"
-            if outside[j + 1 :].any()
-            else ""
-        )
-        told = f"column {quoted(table.attributes[j])} has {counted(int(outside[j]), 'record')} outside the stated bounds{more}"
+        outside = sum(((x < low) | (x > high)).sum(axis=0) for x in table.blocks())
+        wrong = {n: k for n, k in zip(table.attributes, outside, strict=True) if k}
+        name, *others = wrong
+        more = f", and so do {listed(others)}" * bool(others)
         raise DataError(
-            f"{told}; widen them, or clip the data beforehand", ("bounds", table.attributes[j])
+            f"column {quoted(name)} has {counted(int(wrong[name]), 'record')} outside the stated bounds{more}; "
+            "widen them, or clip the data beforehand",
+            ("bounds", name),
         )
-
-
-def _outside(table: Table, low: Array, high: Array) -> Indices:
-    found = [np.count_nonzero((x < low) | (x > high), axis=0) for x in table.blocks()]
-    return np.asarray(np.sum(found, axis=0))
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:

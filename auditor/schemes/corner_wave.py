@@ -28,7 +28,6 @@ from pydantic import Field
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Levels, Pair
-from auditor.numerics.linear_algebra import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
     ORIGINAL,
@@ -39,11 +38,9 @@ from auditor.schemes.base.additive import (
     Step,
     bridge_plan,
     min_covariance,
-    serial_law,
     upward_plan,
 )
 from auditor.schemes.base.noise_density import NoiseShape
-from auditor.schemes.base.scheme import TableMoments
 
 
 @register
@@ -89,9 +86,6 @@ class Correlated(FreshNoise):
 
         noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
         serial: Serial = Field("none", description=SERIAL)
-
-    def serial(self, table: TableMoments) -> Autoregression | None:
-        return serial_law(self.parameters.serial, table)
 
 
 @register
@@ -148,9 +142,6 @@ class CornerWave(AdditiveScheme):
             description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
         )
         serial: Serial = Field("none", description=SERIAL)
-
-    def serial(self, table: TableMoments) -> Autoregression | None:
-        return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Levels) -> Array:
         return min_covariance(levels)

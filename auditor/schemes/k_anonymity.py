@@ -200,10 +200,10 @@ class AnonymousScheme(Scheme):
     def promises(
         self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
-        assert self.table is not None
-        sensitive = self.table.attributes.index(self.parameters.sensitive)
-        ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
-        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
+        table = self.whole_table
+        sensitive = table.attributes.index(self.parameters.sensitive)
+        ground = self._ground(np.unique(table.values[:, sensitive]), table)
+        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(table))
 
     def sufficient(self, blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
         return sufficient(blocks, coalitions)

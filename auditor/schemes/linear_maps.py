@@ -70,6 +70,11 @@ class TransformScheme(Scheme):
             None if noise is None else noise.sampler(levels, table, key, existing),
         )
 
+    def moved(self, root: Array, rng: Rng) -> Transform:
+        """Random rotation, and a translation of covariance ``root rootᵀ`` if stated."""
+        M, shift = haar(len(root), rng), root @ rng.standard_normal(len(root))
+        return Transform(M, shift * self.parameters.translation)
+
     @property
     def additive(self) -> AdditiveScheme | None:
         """The additive scheme applied before the matrix; none by default."""
@@ -125,10 +130,7 @@ class Rotation(TransformScheme):
         )
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        N = table.mean.size
-        M = haar(N, rng)
-        spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)
-        return Transform(M, spread if self.parameters.translation else np.zeros(N))
+        return self.moved(psd_root(clip_to_psd(table.covariance, table.covariance)), rng)
 
 
 NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
@@ -174,9 +176,7 @@ class RotationNoise(TransformScheme):
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size
-        M = haar(N, rng)
-        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
-        return Transform(M, shift if self.parameters.translation else np.zeros(N))
+        return self.moved(np.sqrt(np.trace(table.covariance) / N) * np.eye(N), rng)
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         if self.parameters.rotations == "shared":

@@ -300,8 +300,8 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Noise's autoregression, or None if independent."""
-        return None
+        """Noise's autoregression, or None if independent, as without the parameter."""
+        return serial_law(getattr(self.parameters, "serial", "none"), table)
 
     def shape(self, table: TableMoments) -> Array:
         """``K_0``, the covariance of level-1 noise, shape (N, N)."""

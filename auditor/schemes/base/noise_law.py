@@ -317,15 +317,15 @@ def makes_useless(law: NoiseLaw) -> Flags:
     Other noise needs one process.
     """
     M = law.copies
-    if isinstance(law, KroneckerNoise) and law.one_process:
-        levels = np.diag(law.level_covariance)
-        return levels[:, None] <= levels
+    if isinstance(law, DenseNoise):
+        K, width = law.covariance, law.width
+    else:
+        K, width = law.level_covariance, 1
+        if law.one_process:
+            return np.diag(K)[:, None] <= np.diag(K)
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
-    width = 1 if isinstance(law, KroneckerNoise) else law.width
-    blocks = (law.level_covariance if isinstance(law, KroneckerNoise) else law.covariance).reshape(
-        M, width, M, width
-    )
+    blocks = K.reshape(M, width, M, width)
     own = np.einsum("abac->abc", blocks)
     variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
     deviation = np.sqrt(variance)

@@ -511,9 +511,8 @@ def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
 
 def never_drawn(pi: Array | None) -> str:
     """Warning about values that are never drawn, or ""."""
-    count = 0 if pi is None else int((pi == 0).sum())
-    if not count:
+    if pi is None or pi.all():
         return ""
-    assert pi is not None
+    count = int((pi == 0).sum())
     are = "is" if count == 1 else "are"
     return f"{count:,} of {pi.size:,} values {are} never drawn as replacements: a copy that shows one shows the original, and ε is infinite"
