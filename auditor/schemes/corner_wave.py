@@ -31,7 +31,6 @@ from auditor.base.types import Array, Levels, Pair
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
     ORIGINAL,
-    SERIAL,
     AdditiveScheme,
     FreshNoise,
     Serial,
@@ -81,11 +80,10 @@ class Correlated(FreshNoise):
     fresh_shaped_noise = True
     assumes = "Recipients never pool their copies."
 
-    class Parameters(PluginParameters):
+    class Parameters(AdditiveScheme.Parameters):
         """Covariance of the noise across attributes, and along the records."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
-        serial: Serial = Field("none", description=SERIAL)
+        serial: Serial = "none"
 
 
 @register
@@ -133,15 +131,14 @@ class CornerWave(AdditiveScheme):
     reference = "li2012, Theorem 4"
     assumes = "Noise is jointly Gaussian and independent of the data; holds for every attack and every table."
 
-    class Parameters(PluginParameters):
+    class Parameters(AdditiveScheme.Parameters):
         """Noise shape and sampling algorithm; all four algorithms have one law."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
         algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
             "bridge",
             description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
         )
-        serial: Serial = Field("none", description=SERIAL)
+        serial: Serial = "none"
 
     def level_covariance(self, levels: Levels) -> Array:
         return min_covariance(levels)

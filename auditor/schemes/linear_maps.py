@@ -31,6 +31,9 @@ from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 
+Count = Annotated[int, Field(ge=1, le=1000, description="copies, each with a matrix of its own")]
+Translated = Annotated[bool, Field(description="whether a secret vector is added to every record")]
+
 
 class TransformScheme(Scheme):
     """Base of the schemes ``y = M_i x + t_i``, without noise, at level 0."""
@@ -124,10 +127,8 @@ class Rotation(TransformScheme):
     class Parameters(PluginParameters):
         """Number of copies, and whether they are translated."""
 
-        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
-        translation: bool = Field(
-            False, description="whether a secret vector is added to every record"
-        )
+        copies: Count = 1
+        translation: Translated = False
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         return self.moved(psd_root(clip_to_psd(table.covariance, table.covariance)), rng)
@@ -160,9 +161,7 @@ class RotationNoise(TransformScheme):
         rotations: Literal["fresh", "shared"] = Field(
             "fresh", description="a rotation for each copy, or one for all"
         )
-        translation: bool = Field(
-            False, description="whether a secret vector is added to every record"
-        )
+        translation: Translated = False
 
     def default_levels(self) -> tuple[float, ...]:
         return ()
@@ -214,7 +213,7 @@ class RandomProjection(TransformScheme):
         matrix: Literal["gaussian", "dct"] = Field(
             "gaussian", description="normal entries, or a truncated cosine transform"
         )
-        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
+        copies: Count = 1
 
         @model_validator(mode="after")
         def _no_entries(self) -> Any:

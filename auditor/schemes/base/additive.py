@@ -197,8 +197,14 @@ def _stationary(
     return serial
 
 
-Serial = Annotated[Literal["none", "data"] | list[float], AfterValidator(_stationary)]
-SERIAL = "dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an autoregression"
+Serial = Annotated[
+    Literal["none", "data"] | list[float],
+    AfterValidator(_stationary),
+    Field(
+        description="dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an "
+        "autoregression"
+    ),
+]
 
 
 def serial_law(
