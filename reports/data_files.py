@@ -146,7 +146,14 @@ class Sarif(Renderer):
         run = {
             "tool": {"driver": driver},
             "columnKind": "unicodeCodePoints",
-            "invocations": [_invocation(result) for result in results],
+            "invocations": [
+                {
+                    "commandLine": clean(result.provenance.command),
+                    "exitCode": result.exit_status,
+                    "executionSuccessful": result.exit_status in (0, 1),
+                }
+                for result in results
+            ],
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
         }
         return _json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -175,12 +182,3 @@ def _finding(
     place = {"physicalLocation": {"artifactLocation": {"uri": quote(file or "")}, **region}}
     places = [place] if file else []
     return {"ruleId": rule, "level": level, "message": message, "locations": places}
-
-
-def _invocation(result: AuditResult) -> Plain:
-    status = result.exit_status
-    return {
-        "commandLine": clean(result.provenance.command),
-        "exitCode": status,
-        "executionSuccessful": status in (0, 1),
-    }

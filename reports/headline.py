@@ -325,7 +325,10 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
-    name, other = clipped(release.scheme, 60), _other(remedy)
+    name, other = clipped(release.scheme, 60), ""
+    if remedy.lossless is not None:
+        scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
+        other = f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
         return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
@@ -339,10 +342,3 @@ def _levels(kind: str, levels: Sequence[float]) -> str:
     shown = [f"{level:g}" for level in levels]
     text = ", ".join(shown) if len(shown) <= 2 else f"{shown[0]} … {shown[-1]}"
     return f"retention of at most {text}" if kind == "retention" else f"levels of at least {text}"
-
-
-def _other(remedy: Remedy) -> str:
-    if remedy.lossless is None:
-        return ""
-    scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
-    return f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"

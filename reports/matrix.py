@@ -422,8 +422,8 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
     found, errors = losses(reading, setting), reading.figures(setting)
     worst = lowest(found.values())
     if worst is None:
-        gap = reading.gap_of(*setting[1:])
-        return MatrixCell(setting.scheme, *((gap.status, gap.reason) if gap else ("missing", "")))
+        gaps = (gap[3:5] for gap in reading.gaps if gap[:3] == setting[1:])
+        return MatrixCell(setting.scheme, *next(gaps, ("missing", "")))
     coalition, alone = worst.coalition, best_single(found, worst.coalition)
     by_attribute = (
         (name, reading.figures(setting, ERROR, name).get(coalition))

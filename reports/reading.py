@@ -234,10 +234,6 @@ class Reading:
                 )
         return [Gap(*key, len(where)) for key, where in found.items()]
 
-    def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
-        """Gap of an adversary against a scheme, or None."""
-        return next((gap for gap in self.gaps if gap[:3] == (scheme, knowledge, attack)), None)
-
     def point_text(self, point: int) -> str:
         """Format a sweep point: ``data.rows = 1000, replicates = 3``."""
         return ", ".join(f"{path} = {plain(value)}" for path, value in self.points[point].items())

@@ -389,18 +389,12 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
         (float(bound), record.status)
         for record in reading.result.expectations
         if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme)
-        for bound in [_at_least(record.where.get("unknown"))]
-        if bound is not None
+        for unknown in [record.where.get("unknown")]  # results files may be edited
+        if isinstance(unknown, dict) and isinstance(bound := unknown.get("at-least"), int | float)
     ]
     statuses = [status for _, status in found]
     status = next((one for one in ("fails", "undecided", "holds") if one in statuses), "")
     return max((bound for bound, _ in found), default=HALF), status
-
-
-def _at_least(unknown: Any) -> float | None:
-    # results files may be edited
-    bound = unknown.get("at-least") if isinstance(unknown, dict) else None
-    return bound if isinstance(bound, int | float) else None
 
 
 class _Judge:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditor.base import DataError, counted, listed, pd, quoted
+from auditor.base import DataError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
@@ -138,7 +138,10 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     DataError
         They cannot be audited.
     """
-    chosen.check_known(names)
+    if unknown := [name for name in chosen.columns if name not in names]:
+        raise DataError(
+            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
+        )
     if not names:
         raise DataError("no column is left to audit; name one with `columns:`", ("columns",))
     drop, domains = asked.missing == "drop", chosen.domains
@@ -158,8 +161,11 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
             asked.large,
         )
         varied = _varied(raw, columns)
-    if not drop:
-        chosen.check_complete([name for name in domains if columns[name].missing.count])
+    blank = [name for name in domains if columns[name].missing.count]
+    if blank and not drop:
+        raise DataError(
+            f"column {listed(blank)} has missing categories; set `missing: drop` to leave those records out"
+        )
     numeric = tuple(
         name
         for name in names

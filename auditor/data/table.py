@@ -250,12 +250,11 @@ class Table:
     @cached_property
     def resolution(self) -> Resolution:
         """Recording steps, in standard deviations for a standardised table."""
-        found = resolution(self._unscaled, self.rows, self.width)
-        return (
-            replace(found, steps=found.steps / Scale.of(self.scan).std)
-            if self.standardized
-            else found
-        )
+        if not self.standardized:
+            return resolution(self.blocks, self.rows, self.width)
+        scale = Scale.of(self.scan)
+        found = resolution(lambda: map(scale.undone, self.blocks()), self.rows, self.width)
+        return replace(found, steps=found.steps / scale.std)
 
     @cached_property
     def notes(self) -> list[str]:
@@ -265,10 +264,6 @@ class Table:
             if self.standardized or isinstance(self.content, Promised)
             else missing_codes(self.attributes, self.read(0, min(self.rows, LOOKED_AT)))
         )
-
-    def _unscaled(self) -> Iterator[Array]:
-        for x in self.blocks():
-            yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def moments(self) -> Pair:
         """Exact mean, (N,), and covariance with divisor n, (N, N)."""

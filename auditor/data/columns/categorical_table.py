@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from auditor.base import DataError, counted, listed, nearest, pd, quoted
+from auditor.base import DataError, counted, pd, quoted
 from auditor.base.types import (
     Array,
     Coalition,
@@ -348,22 +348,6 @@ class Categories:
     def columns(self) -> list[str]:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
-
-    def check_known(self, names: Names) -> None:
-        """Raise `DataError` if a column does not exist."""
-        unknown = [name for name in self.columns if name not in names]
-        if unknown:
-            raise DataError(
-                f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
-            )
-
-    @staticmethod
-    def check_complete(gaps: Names) -> None:
-        """Raise `DataError` if any columns lack categories."""
-        if gaps:
-            raise DataError(
-                f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out"
-            )
 
 
 def parse_bins(value: Any) -> dict[str, Plain]:

@@ -253,18 +253,13 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
         held.append(x[-before % every :: every])
         before += len(x)
     steps, sample = np.array([grid.step for grid in grids]), np.concatenate(held)
-    return Resolution(
-        steps,
-        np.array([_commonest(column, step) for column, step in zip(sample.T, steps, strict=True)]),
-    )
-
-
-def _commonest(column: Array, step: float) -> float:
-    return (
+    shares = [
         nan
         if isnan(step)
-        else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))
-    )
+        else np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column)
+        for column, step in zip(sample.T, steps, strict=True)
+    ]
+    return Resolution(steps, np.array(shares))
 
 
 # -- Rows of a large table as numbers, in a private file -------------------------------------------

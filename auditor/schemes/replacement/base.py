@@ -39,12 +39,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
 from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
-from auditor.data.columns.categorical_table import (
-    BLOCK_WIDTH,
-    Attribute,
-    CategoricalTable,
-    code_type,
-)
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, code_type
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import quotient
@@ -483,7 +478,13 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
             )
         held = {names[0]: held[""]}
     check_columns(held, names, "replacement", "no chances")
-    return [_of(attribute, held[attribute.name]) for attribute in table.attributes]
+    for attribute in table.attributes:
+        if len(shares := held[attribute.name]) != attribute.size:
+            wanted = f"{attribute.size:,} chances, one for each category in order"
+            raise AuditorError(
+                f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
+            )
+    return [held[name] for name in names]
 
 
 def check_columns(
@@ -498,15 +499,6 @@ def check_columns(
     for name in names:
         if name not in held:
             raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
-
-
-def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
-    if len(shares) != attribute.size:
-        wanted = f"{attribute.size:,} chances, one for each category in order"
-        raise AuditorError(
-            f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
-        )
-    return shares
 
 
 def never_drawn(pi: Array | None) -> str:
