@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,20 +259,20 @@ def read_copy(
                 frame[name] = frame[name].astype(object).fillna("")
             complete = are_complete(frame, names)
         keys = table.keys if key else None
-        match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
+        kept, places = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
     for j, attribute in enumerate(() if data is None else data.attributes):
-        values[match.kept, j] = _codes(path, frame[attribute.name].iloc[match.kept], attribute)
-    joined = np.full((table.rows, len(names)), np.nan)
-    joined[match.places] = values[match.kept]
+        values[kept, j] = _codes(path, frame[attribute.name].iloc[kept], attribute)
+    joined, rows = np.full((table.rows, len(names)), np.nan), np.full(table.rows, -1)
+    joined[places], rows[places] = values[kept], kept
     return Copy(
         path.name,
         joined,
-        match.rows >= 0,
+        rows >= 0,
         np.isfinite(values).any(axis=0),
         tuple(name for name in known if name not in (*names, key, "")),
-        match.beyond if key else 0,
-        match.rows,
-        _order(match.places, table.rows),
+        len(frame) - len(kept) if key else 0,
+        rows,
+        _order(places, table.rows),
         tuple(notes),
     )
 
@@ -283,18 +283,6 @@ def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
     return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(int).T))
 
 
-class _Match(NamedTuple):
-    """File rows of original records, their places there, and the number of others.
-
-    ``rows`` has the file row of every original record, −1 if absent.
-    """
-
-    kept: Indices
-    places: Indices
-    rows: Indices
-    beyond: int
-
-
 def _matched(
     path: Path,
     complete: Flags,
@@ -303,8 +291,11 @@ def _matched(
     dropped: bool,
     exact: bool,
     why: str,
-) -> _Match:
-    """Match by key or in order; ``missing: drop`` also applies to the copy."""
+) -> tuple[Indices, Indices]:
+    """File rows of original records, and their places there.
+
+    Matched by key or in order; ``missing: drop`` also applies to the copy.
+    """
     kept = np.arange(len(complete))
     if keys is None:
         kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
@@ -321,9 +312,7 @@ def _matched(
         cells = pd.Series(column_as_written(pieces_of(path), keys.name), dtype=object)
         places = record_keys(keys.name, cells).places_in(keys)
     there = (places >= 0) & (places < rows)
-    kept, places, at = kept[there], places[there], np.full(rows, -1)
-    at[places] = kept
-    return _Match(kept, places, at, int((~there).sum()))
+    return kept[there], places[there]
 
 
 def _order(places: Indices, rows: int) -> Array | None:
