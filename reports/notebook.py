@@ -87,11 +87,8 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
     """Chart of the page as one Altair chart."""
     values = _choices(chart, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
-    kept = [
-        {key: part for key, part in view.items() if key not in ("params", "$schema")}
-        for view in chart.views
-    ]
-    views = [one | {"width": width} for one in kept]
+    kept = ("data", "height", "layer")
+    views = [{"width": width, **{key: view[key] for key in kept}} for view in chart.views]
     document = views[0] if len(views) == 1 else {"hconcat": views}
     legend, *params = chart.views[0]["params"]
     at = [f"points-{place}" for place in range(len(views))]

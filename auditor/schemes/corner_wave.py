@@ -140,8 +140,7 @@ class CornerWave(AdditiveScheme):
         )
         serial: Serial = "none"
 
-    def level_covariance(self, levels: Levels) -> Array:
-        return min_covariance(levels)
+    level_covariance = staticmethod(min_covariance)
 
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # algorithms 1 and 2 need every level (li2012, 5.2.3); later copies use the bridge

@@ -167,8 +167,8 @@ class AnonymousScheme(Scheme):
     def output_width(self, width: int) -> int:
         return width + len(self.parameters.quasi) + 1
 
-    def blank(self, rows: int, width: int) -> ClassRecords:
-        return blank(rows, width)
+    blank = staticmethod(blank)
+    sufficient = staticmethod(sufficient)
 
     def to_columns(self, copy: ClassRecords, attributes: Names) -> Array:
         return to_columns(copy, self._quasi(attributes))
@@ -204,9 +204,6 @@ class AnonymousScheme(Scheme):
         sensitive = table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(table.values[:, sensitive]), table)
         return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(table))
-
-    def sufficient(self, blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
-        return sufficient(blocks, coalitions)
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
         """Quasi-identifiers (n, q), sensitive codes (n,) and class rules.

@@ -220,15 +220,10 @@ class MultilevelProcess(ProcessScheme):
         "Nothing of the data: the noise's increments are independent of them and of each other."
     )
 
-    def level_covariance(self, levels: Levels) -> Array:
-        return min_covariance(levels)
-
-    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        return bridge_plan(levels, existing)
-
-    def released_plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        # a copy above the last is then a function of it, even rounded to a grid
-        return upward_plan(levels, existing)
+    level_covariance = staticmethod(min_covariance)
+    plan = staticmethod(bridge_plan)
+    # a copy above the last is then a function of it, even rounded to a grid
+    released_plan = staticmethod(upward_plan)
 
 
 class IndependentProcess(FreshNoise, ProcessScheme):
@@ -283,9 +278,8 @@ class LatticeScheme(ProcessScheme):
 class MultilevelLattice(LatticeScheme, MultilevelProcess):
     """One process of whole numbers for all copies of a request."""
 
-    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        # increments are many times faster to draw than bridges
-        return upward_plan(levels, existing)
+    # increments are many times faster to draw than bridges
+    plan = staticmethod(upward_plan)  # type: ignore[assignment]
 
 
 def units_of(
