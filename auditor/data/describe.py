@@ -65,6 +65,7 @@ class Description:
     """
 
     columns: tuple[Column, ...]
+    unnamed: int
     rows: int
     seen: int
     order: str | None
@@ -88,15 +89,16 @@ def describe(source: str) -> Description:
     PluginError
         The source is unknown.
     """
+    unnamed = 0
     if is_file(source):
-        names, pieces = source_pieces(source)
+        names, unnamed, pieces = source_pieces(source)
         runs, rows = _sampled(pieces, names)
         coded = coded_columns(pieces[0])
     else:
         runs, coded = [raw_columns(source).whole()], frozenset()
         rows = len(runs[0])
     check_rows(sum(map(len, runs)), None)
-    return describe_frames(runs, rows, coded)
+    return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
 
 
 def categories_in_clear(source: str, found: Description, copies: Names) -> set[str]:
@@ -107,9 +109,9 @@ def categories_in_clear(source: str, found: Description, copies: Names) -> set[s
     DataError
         A file cannot be read.
     """
-    original, shown = source_pieces(source)[1] if is_file(source) else [], set[str]()
+    original, shown = source_pieces(source)[2] if is_file(source) else [], set[str]()
     for copy in copies if original else ():
-        names, pieces = source_pieces(copy)
+        names, _, pieces = source_pieces(copy)
         for column in found.columns:
             if column.kind == "category" and column.name in names:
                 ours, theirs = (column_as_written(each, column.name) for each in (original, pieces))
@@ -190,10 +192,10 @@ def renamed_in(source: str, found: Description, copies: Names) -> dict[str, str]
     """
     if not is_file(source):
         return {}
-    ours, pieces = source_pieces(source)
+    ours, _, pieces = source_pieces(source)
     renamed: dict[str, str] = {}
     for copy in copies:
-        names, parts = source_pieces(copy)
+        names, _, parts = source_pieces(copy)
         lacking = [c.name for c in found.columns if c.used and c.name not in names]
         others = [name for name in names if name not in ours]
         if lacking and others:
@@ -239,7 +241,7 @@ def describe_frames(
         # of two that determine one another the finer one identifies
         if (name, key) not in pairs or frame[key].nunique() > frame[name].nunique():
             grouped.setdefault(key, []).append(name)
-    return Description(columns, rows, seen, order, dependent, varied_by, grouped)
+    return Description(columns, 0, rows, seen, order, dependent, varied_by, grouped)
 
 
 def _sampled(pieces: Sequence[Piece], names: Names) -> tuple[list[pd.DataFrame], int]:

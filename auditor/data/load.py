@@ -329,8 +329,8 @@ def _check_weights(name: str, cells: pd.Series[Any]) -> None:
         raise DataError(f"column {quoted(name)}: all weights are 0")
 
 
-def source_pieces(source: str) -> tuple[list[str], Sequence[Piece]]:
-    """A file's named columns, and pieces.
+def source_pieces(source: str) -> tuple[list[str], int, Sequence[Piece]]:
+    """A file's columns, number of unnamed columns, and pieces.
 
     Raises
     ------
@@ -338,10 +338,11 @@ def source_pieces(source: str) -> tuple[list[str], Sequence[Piece]]:
         It cannot be read, or has no named column.
     """
     path = files_of(source)[0]
-    named = [name for name in header(path) if name]
+    known = header(path)
+    named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    return named, raw_columns(source, named).pieces
+    return named, len(known) - len(named), raw_columns(source, named).pieces
 
 
 def raw_columns(
