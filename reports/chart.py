@@ -336,7 +336,7 @@ class Rows:
         }
         texts |= {name: fields.pop(name) for name in FIELDS if name in fields}
         place = {FIELDS[name]: self._number(name, *texts[name]) for name in self.options}
-        bare = shown.low is None or shown.high is None
+        bare, written = shown.low is None or shown.high is None, with_error(shown)
         self.rows.append(
             {
                 "s": series,
@@ -346,11 +346,11 @@ class Rows:
                 "lo": shown.value if bare else shown.low,
                 "hi": shown.value if bare else shown.high,
                 "t": shown.theory,
-                "m": with_error(shown),
+                "m": written,
                 "c": braces(shown.coalition),
                 **fields,
                 "_label": clean(label_of),
-                "_cell": cell or with_error(shown),
+                "_cell": cell or written,
             }
         )
 
