@@ -101,7 +101,8 @@ class Opened:
         assert law is not None
         assert law.serial is not None
         release = WhiteRelease.of(self.release, law.serial)
-        copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
+        law = replace(law, serial=None)
+        copies = self.gathered.copies._replace(law=law, blocks=release.blocks)
         gathered = Gathered(copies, self.gathered.rows)
         return replace(self, release=release, gathered=gathered)
 

@@ -37,7 +37,6 @@ from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks
 
-NAME = "coincidences"
 MOST_CELLS = 2**20
 """Cells of a coalition."""
 GAIN = 0.02
@@ -81,7 +80,7 @@ def coincidences(
         if known[held].any():
             copy, column = np.argwhere(known[held])[0].tolist()
             why = f"the noise of column {column + 1} of copy {one[copy]} is a function of the original value: equal values have equal noise"
-        findings.append(Finding(NAME, one, squares, X.var(axis=0), why))
+        findings.append(Finding(one, squares, why))
     return findings if any(found.cause for found in findings) else []
 
 

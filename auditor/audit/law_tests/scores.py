@@ -25,7 +25,9 @@ import numpy as np
 from auditor.audit.law_tests.battery import Scores
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
+from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import stream
+from auditor.numerics.statistics import grid_of_digits
 from auditor.schemes.base.noise_law import (
     IncrementDensity,
     KroneckerNoise,
@@ -138,19 +140,18 @@ def grids(values: Array) -> Array:
     Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up
     to 10⁹. Single precision and significant digits count as the largest value's grid.
     """
-    values = values[:GRID_ROWS]  # few rows may look coarser, never finer
-    mantissa, exponent = np.frexp(values)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = np.where(
-        whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-    ).min(axis=0)
-    largest = np.abs(values).max(axis=0)
-    eps = np.where((np.ldexp(mantissa, 24) % 1.0 == 0.0).all(axis=0), EPS_SINGLE, EPS)
-    spacing = np.where(
-        np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)])
-    )
-    return np.maximum(
-        spacing, [_parts(column, float(bit)) for column, bit in zip(values.T, eps, strict=True)]
+    # few rows may look coarser, never finer
+    return np.array([_spacing(column) for column in values[:GRID_ROWS].T])
+
+
+def _spacing(column: Array) -> float:
+    largest = float(np.abs(column).max())
+    if not largest:
+        return 0.0
+    single = (np.ldexp(np.frexp(column)[0], 24) % 1.0 == 0.0).all()
+    eps = EPS_SINGLE if single else EPS
+    return max(
+        grid_of_digits(column), eps / 2.0 * largest, _last_digit(column), _parts(column, eps)
     )
 
 
@@ -176,15 +177,14 @@ def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
     )
 
 
-def _last_digit(values: Array) -> Array:
-    size = np.abs(values)
+def _last_digit(column: Array) -> float:
+    size = np.abs(column)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
-    worth = np.zeros(values.shape[1])
-    for digits in range(MOST_DIGITS, 0, -1):
+    for digits in range(1, MOST_DIGITS + 1):
         scaled = size / 10.0 ** np.clip(decade - digits + 1, -300, 300)
-        so_few = (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all(axis=0)
-        worth = np.where(so_few, 10.0 ** np.clip(decade.max(axis=0) - digits + 1, -300, 300), worth)
-    return np.asarray(worth)
+        if (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all():
+            return float(10.0 ** np.clip(decade.max() - digits + 1, -300, 300))
+    return 0.0
 
 
 # --------------------------------------------------------------------------------------------------
@@ -241,14 +241,14 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     With V of the copies before, and B = K_k· Vᵀ, the rest of copy k is ``E_k − B V``, of covariance
     ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
-    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    own = deviations(K)
     W = V = np.empty((0, len(K)))
     places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
     for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
         loud, B = np.flatnonzero(own[k] > 0), K[k] @ V.T
         rest, C = np.eye(len(K))[k] - B @ V, K[k, k] - B @ B.T
-        left[k] = np.sqrt(np.clip(np.diag(C), 0.0, None))
+        left[k] = deviations(C)
         unit = own[k][loud]
         values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
         rows = vectors.T @ (rest[loud] / unit[:, None])
@@ -327,15 +327,14 @@ def gaussian_scores(
     labels = [coordinate_name(names, chosen, *place) for place in places]
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
     loud = np.flatnonzero(own > 0).tolist()
-    combined = [
-        (np.eye(M * N)[k], coordinate_name(names, chosen, k // N, k % N, False)) for k in loud
-    ]
+    unit = np.eye(M * N)
+    combined = [(unit[k], coordinate_name(names, chosen, k // N, k % N, False)) for k in loud]
     pairs = list(combinations(range(M), 2))
     for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
         for j in range(N):
             first, second = own[a * N + j], own[b * N + j]
             for factor in {1.0, math.sqrt(second / first)} if min(first, second) > 0 else ():
-                c = np.eye(M * N)[b * N + j] - factor * np.eye(M * N)[a * N + j]
+                c = unit[b * N + j] - factor * unit[a * N + j]
                 if c @ K @ c > HARDLY_ANY * (factor**2 * first + second):
                     name = f"the difference of noise of copies {chosen[a]} and {chosen[b]} ({names[j]!r})"
                     combined.append((c, name))
@@ -395,7 +394,7 @@ def uniform_scores(
     law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> Scores:
     """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
-    sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
+    sigma = deviations(law.level_covariance)
     N, root = law.width, psd_root(law.shape)
     undo = (
         np.linalg.inv(root)

@@ -22,7 +22,7 @@ pattern are perturbed alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -153,8 +153,7 @@ def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
 # -- Result of one insider attack on one coalition -------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Finding:
+class Finding(NamedTuple):
     """Squared errors of an attack, with its cause in words.
 
     Attributes
@@ -163,27 +162,13 @@ class Finding:
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)
         By judged record and attribute, in squared data units.
-    variances : ndarray of shape (N,)
-        By attribute.
     cause : str
         One clause without any value of the table; empty if a line does as well.
     """
 
-    attack: str
     coalition: Coalition
     squares: Array
-    variances: Array
     cause: str
-
-    @property
-    def left(self) -> Array:
-        """Normalized error of each attribute, shape (N,)."""
-        return self.squares.mean(axis=0) / self.variances
-
-    @property
-    def std_error(self) -> Array:
-        """Standard error of ``left`` for independent records, shape (N,)."""
-        return self.squares.std(axis=0) / np.sqrt(len(self.squares)) / self.variances
 
 
 def line_squares(X: Array, copies: Arrays) -> Array:

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.request import CellContext
+from auditor.audit.base.request import CellContext, Cells
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Arrays, Block, Flags, Indices
 from auditor.data.alignment import remembered
@@ -184,13 +184,8 @@ def utility_records(
     use = scenario.utility
     assert use is not None
     if any(copy.shape != table.values.shape for copy in copies):
-        why, everybody = (
-            "needs copies with the original's columns",
-            tuple(range(1, len(copies) + 1)),
-        )
-        return [
-            context.record("utility_mean_error", everybody, status="not-applicable", reason=why)
-        ]
+        why = "needs copies with the original's columns"
+        return Cells.all(context, [context.everybody]).withheld("utility_mean_error", why)
     records = [
         context.record(f"utility_{name}", (number,), value)
         for number, copy in enumerate(copies, start=1)

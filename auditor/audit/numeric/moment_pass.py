@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +71,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     return drawn[:count]
 
 
-@dataclass(frozen=True, repr=False)
-class Draw:
+class Draw(NamedTuple):
     """Chosen rows.
 
     Attributes

@@ -20,10 +20,10 @@ no law is assumed. An estimated law is no proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,7 @@ from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelecti
 from auditor.base.types import Array, Blocks
 from auditor.data.table import ShownColumn, Table
 from auditor.numerics.blocks import Awaited, Moments, of_rows, row_blocks
+from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import TableMoments, schemes_held_against
@@ -71,8 +72,7 @@ MOST_NUMBERS = 2_000
 """Most copies times attributes: a covariance needs 32 megabytes."""
 
 
-@dataclass(frozen=True, repr=False)
-class EstimatedNoise:
+class EstimatedNoise(NamedTuple):
     """Estimates of the noise.
 
     Attributes
@@ -103,7 +103,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
         return None
     K = with_noise(whole.covariance(), N)
     variances, K_Z = np.diag(table.covariance), K[N:, N:]
-    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
+    deviation = deviations(K_Z)
     levels, white = (noise_levels(K_Z, of) for of in (variances, np.full(N, variances.mean())))
     others = [whole - group for group in groups if group.count < whole.count]
     left_out = [
@@ -157,13 +157,10 @@ def noise_levels(K_Z: Array, variances: Array) -> Array:
 
 
 def _largest(off: Array, scale: Array) -> float:
-    return float(
-        np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0)
-    )
+    return float(quotient(np.abs(off), scale).max(initial=0.0))
 
 
-@dataclass(frozen=True)
-class ReleasedCopies:
+class ReleasedCopies(NamedTuple):
     """Copies of a table, and the known facts of the scheme.
 
     Attributes
