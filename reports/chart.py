@@ -46,7 +46,8 @@ def deflated(text: str, **attributes: str) -> Markup:
     the inflated size in bytes.
     """
     content = text.encode("utf-8", "backslashreplace")
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    # level 9 takes four times as long for 2 % less
+    packer = zlib.compressobj(7, zlib.DEFLATED, -zlib.MAX_WBITS)
     stream = packer.compress(content) + packer.flush()
     written = Markup("").join(
         Markup(' {}="{}"').format(name, value) for name, value in attributes.items()
