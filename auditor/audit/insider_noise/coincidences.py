@@ -67,9 +67,7 @@ def coincidences(
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
         squares, why = line_squares(X, [copies[copy] for copy in held]), ""
         if shared is not None:
-            estimate = solve(
-                Y[held], shared, Y[held] - x, np.cov(x.T, bias=True).reshape(len(deviation), -1)
-            )
+            estimate = solve(Y[held], shared, Y[held] - x, np.atleast_2d(np.cov(x.T, bias=True)))
             found = ((estimate - x) * deviation) ** 2
             better = found.mean(axis=0) < np.maximum(
                 (1.0 - GAIN) * squares.mean(axis=0), RESOLVED * X.var(axis=0)
@@ -284,7 +282,7 @@ def distinct(sizes: Array, rounding: float) -> Array:
     """Distinct absolute values of a column in ascending order."""
     ordered = np.sort(sizes)
     kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
-    return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
+    return kept if len(kept) else np.array([np.finfo(float).tiny])
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
@@ -312,12 +310,8 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
     for column in np.abs(rows).T:
         values, place = np.unique(column, return_inverse=True)
-        shares = (
-            np.bincount(copy * len(values) + place.ravel(), minlength=k * len(values)).reshape(
-                k, -1
-            )
-            / n
-        )
+        shares = np.zeros((k, len(values)))
+        np.add.at(shares, (copy, place.ravel()), 1.0 / n)
         alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
     chance = float(alike.sum()) * n**2 / 2.0
     _, which = np.unique(rows, axis=0, return_inverse=True)

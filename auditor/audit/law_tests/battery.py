@@ -360,11 +360,8 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    found = np.empty((COSINES + 1, len(u)), dtype=np.float32)
-    found[0], found[1] = 1.0, np.cos(math.pi * u)
-    for k in range(2, COSINES + 1):
-        found[k] = 2.0 * found[1] * found[k - 1] - found[k - 2]
-    return np.float32(math.sqrt(2.0)) * found[1:].T
+    turns = np.outer(np.arange(1, COSINES + 1), u).astype(np.float32)
+    return np.float32(math.sqrt(2.0)) * np.cos(np.float32(math.pi) * turns).T
 
 
 def _centred(a: Array) -> Array:

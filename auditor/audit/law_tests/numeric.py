@@ -203,12 +203,12 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         found = release.scheme.drawn_apart(release.levels, x, copies)
         return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(blocks, chosen, transformed is None)
+    rows = rows_of(blocks, names, chosen, transformed is None)
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
         spacing = max(float(grids(copy).max()) for copy in released)
         rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
-    tests = row_tests(law.of(chosen), rows, names, chosen)
+    tests = row_tests(law.of(chosen), rows)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
         out = (
@@ -224,26 +224,20 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     return tests
 
 
-def row_tests(
-    law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> list[LawTest]:
+def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
     """Tests of single rows: cells without noise, scores and low digits.
 
     Parameters
     ----------
     law : NoiseLaw
         Of the copies chosen.
-    names : sequence of str
-        The N attributes.
-    chosen : sequence of int
-        Numbers of the copies.
     """
     if len(rows.x) < 3 or law.distribution == "unstated":
         return []
-    scores, own, values = release_scores(law, rows, names, chosen)
+    scores, own, values = release_scores(law, rows)
     tests = [
         no_noise_test(law, rows),
-        *battery(scores, rows.x, names, own),
+        *battery(scores, rows.x, rows.names, own),
         digits_test(scores, rows.x, values),
     ]
     return [test for test in tests if test is not None]
@@ -256,7 +250,7 @@ def in_memory_tests(
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of([(x, copies)], chosen, on_grid), names, chosen)
+    return row_tests(law.of(chosen), rows_of([(x, copies)], names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:

@@ -283,8 +283,5 @@ def group_codes(values: Any) -> Indices:
     if values.dtype.kind == "f" and len(np.unique(values)) > MOST_VALUES:
         values = np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    rank = np.full(len(counts), -1)
-    many = order[counts[order] >= FEWEST]
-    rank[many] = np.arange(len(many))
-    return rank[codes.ravel()]
+    rank = np.argsort(np.argsort(-counts, kind="stable"))
+    return np.where(counts < FEWEST, -1, rank)[codes.ravel()]

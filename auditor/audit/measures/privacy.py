@@ -108,9 +108,8 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
     ``*`` is over columns with a resolution.
     """
     has = ~np.isnan(resolution.steps)
-    names = [
-        name for name, found in zip(cells.context.attributes, has, strict=True) if not found
-    ] + ([] if has.any() else [ALL])
+    asked = zip((*cells.context.attributes, ALL), (*has, has.any()), strict=True)
+    names = [name for name, found in asked if not found]
     withheld = [
         record
         for metric in ("exact", "exact_gain")

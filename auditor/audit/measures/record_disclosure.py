@@ -105,7 +105,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
     if (
         not isinstance(found, Inferred)
         or not isinstance(found.attribute, (int, np.integer))
-        or not 0 <= found.attribute < width
+        or found.attribute not in range(width)
     ):
         raise PluginError("the attack inferred nothing about an attribute of the table")
     check_real(found.values, found.groups, found.claims, found.linked)

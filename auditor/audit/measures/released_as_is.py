@@ -32,6 +32,7 @@ from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indi
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
 from auditor.data.table import ShownColumn, Table
+from auditor.numerics.linear_algebra import correlation
 from auditor.numerics.statistics import share_error
 from auditor.results.records import FITTED, KEPT, SHOWN, Measurement
 from auditor.schemes.base.scheme import Scheme
@@ -278,19 +279,21 @@ def noise_figures(
     spread = X.std(axis=0)
     rounded = [resolution(lambda Y=Y: iter([Y]), *Y.shape).steps for Y in few]  # type: ignore[misc]
     for j, name in enumerate(context.attributes):
-        Z, found = [Y[:, j] - X[:, j] for Y in few], list[tuple[str, Coalition, Any]]()
-        noisy = [k for k, z in enumerate(Z) if z.std() > NO_NOISE * spread[j]]
+        Z, found = np.array([Y[:, j] - X[:, j] for Y in few]), list[tuple[str, Coalition, Any]]()
+        size = Z.std(axis=1)
+        noisy = np.flatnonzero(size > NO_NOISE * spread[j]).tolist()
+        r = correlation(np.cov([*Z, X[:, j]]))
         near = 1e-9 * np.abs(X[:, j]) if np.isnan(steps[j]) else 1e-6 * steps[j]
         for k, z in enumerate(Z):
             found.append(("values_equal", (k + 1,), np.mean(np.abs(z) <= near)))
             if k in noisy and spread[j] > 0:
-                found.append(("noise_on_value", (k + 1,), np.corrcoef(z, X[:, j])[0, 1]))
+                found.append(("noise_on_value", (k + 1,), r[k, -1]))
             if not np.isnan(rounded[k][j]):
                 found.append(("rounding_step", (k + 1,), rounded[k][j]))
         for a, b in combinations(noisy, 2):
             pair = a + 1, b + 1
-            found.append((f"noise_correlation{pair}", pair, np.corrcoef(Z[a], Z[b])[0, 1]))
-            found.append((f"noise_ratio{pair}", pair, Z[a].std() / Z[b].std()))
+            found.append((f"noise_correlation{pair}", pair, r[a, b]))
+            found.append((f"noise_ratio{pair}", pair, size[a] / size[b]))
         for metric, held, value in found:
             yield context.record(metric, held, float(value), attribute=name)
 

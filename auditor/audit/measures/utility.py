@@ -36,6 +36,7 @@ from auditor.base.types import Array, Arrays, Block, Flags, Indices
 from auditor.data.alignment import remembered
 from auditor.data.load import load_target
 from auditor.data.table import Table, is_file
+from auditor.numerics.linear_algebra import correlation
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.results.records import Measurement
@@ -234,8 +235,7 @@ def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
         "covariance_error": float(np.linalg.norm(K_Y - K_X) / np.linalg.norm(K_X)),
     }
     if len(scale) > 1 and np.diag(K_Y).min() > 0:
-        C_X, C_Y = (K / np.sqrt(np.outer(np.diag(K), np.diag(K))) for K in (K_X, K_Y))
-        off = (C_Y - C_X)[~np.eye(len(scale), dtype=bool)]
+        off = (correlation(K_Y) - correlation(K_X))[~np.eye(len(scale), dtype=bool)]
         kept["correlation_error"] = float(np.sqrt(np.mean(off**2)))
     return kept
 

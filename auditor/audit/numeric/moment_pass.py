@@ -328,15 +328,13 @@ class MomentJob(Job[Stripe]):
                 stack.add([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
                     inside, fold = draw.within(a, b)
-                    chosen = into.chosen.setdefault(key, Chosen())
-                    for part in np.unique(fold).tolist():
-                        found = {part: Moments.of(stack.rows(inside[fold == part]))}
-                        chosen.parts = together(chosen.parts, found)
+                    folds = {k: inside[fold == k] for k in np.unique(fold).tolist()}
+                    some = Chosen({k: Moments.of(stack.rows(rows)) for k, rows in folds.items()})
                     if draw.clear and inside.size:
-                        chosen.originals.append(x[here][inside])
-                        chosen.copies.append([copy[here][inside] for copy in copies])
-                        found = {group: Moments.of(stack.rows(inside))}
-                        chosen.by_group = together(chosen.by_group, found)
+                        some.originals.append(x[here][inside])
+                        some.copies.append([copy[here][inside] for copy in copies])
+                        some.by_group[group] = Moments.of(stack.rows(inside))
+                    into.chosen = together(into.chosen, {key: some})
             into.groups = together(into.groups, {group: stack.moments()})
 
     @cached_property

@@ -39,11 +39,6 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
     Blocks are in order; the next may overwrite their arrays.
     """
-    if not many:
-        for block in blocks:
-            yield Around(block, block[1], block[2], 0, done)
-            done += len(block[1])
-        return
     waiting: deque[Block] = deque()
     past: list[Array] = []
 
@@ -63,7 +58,7 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
-        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
+        while waiting and sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
             yield first()
     while waiting:
         yield first()
