@@ -238,7 +238,7 @@ def resolutions(Y: Array) -> Array:
         count = (column - column.min()) / step
         if np.isfinite(step) and (np.abs(count - np.round(count)) < 1e-3).all():
             found[place] = step
-    return np.asarray(found)
+    return found
 
 
 def common_scales(Z: Array, resolution: Array) -> Array:
@@ -355,4 +355,4 @@ def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
                     links.append(np.stack([cell[a][rows], cell[b][there]]))
                     scale[b] = scale[a] * ratio
     pairs = np.hstack(links)
-    return pairs[:, pairs[0] != pairs[1]], np.asarray(scale.reshape(k, N))
+    return pairs[:, pairs[0] != pairs[1]], scale.reshape(k, N)

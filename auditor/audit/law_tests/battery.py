@@ -398,11 +398,6 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
     ]
 
 
-def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
-    distance = np.abs(2.0 * ranks - 1.0)
-    return [(normal(ranks), "", ""), (distance, "the size of ", "the distance from its median of ")]
-
-
 def other_rows_test(
     ordered: Sequence[Order], columns: Sequence[str], ranks: Array, names: Sequence[str]
 ) -> LawTest:
@@ -447,7 +442,12 @@ def other_rows_test(
                     where = f"{own[a + b]} is correlated with {first} in reverse order of rows: r ="
                     found.append(Finding(float(x), float(S[b, k] / n), 0.0, where))
                     tests += S.size
-    for F, (data, size, far) in zip(ordered[0].parts, _kinds(ranks[:n]), strict=True):
+    ranks = ranks[:n]
+    kinds = [
+        (normal(ranks), "", ""),
+        (np.abs(2.0 * ranks - 1.0), "the size of ", "the distance from its median of "),
+    ]
+    for F, (data, size, far) in zip(ordered[0].parts, kinds, strict=True):
         data, own = _centred(data), [size + name for name in columns]
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for waves, name in zip(A, names, strict=True):

@@ -175,11 +175,11 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
     >>> errors_alone(np.array([[1.0, 0.6], [0.6, 1.0]]), [0])
     array([0.  , 0.64])
     """
-    places = np.asarray(known, dtype=np.intp)
+    places = np.array(known, dtype=int)
     told = regression(K_X[:, places], K_X[np.ix_(places, places)]) @ K_X[places]
     errors = np.clip(np.diag(K_X - told), 0.0, None)
     errors[places] = 0.0
-    return np.asarray(errors)
+    return errors
 
 
 def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:

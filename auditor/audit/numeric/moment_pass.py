@@ -24,7 +24,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
@@ -319,7 +318,10 @@ class MomentJob(Job[Stripe]):
     def take(self, block: NumberBlock, into: Stripe) -> None:
         """Add one block's rows, in pieces that fit the cache."""
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
-        into.finite = into.finite and (bool(parts) or all(map(_finite, copies)))
+        fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
+        into.finite = into.finite and (
+            bool(parts) or all(np.isfinite(each).all() for each in fields)
+        )
         into.seconds += block.seconds
         stack, first = Stack(self.centre, len(parts) + 1), self._groups[index][0][1]
         for group, cuts in groupby(self._groups[index], key=itemgetter(0)):
@@ -346,7 +348,3 @@ class MomentJob(Job[Stripe]):
         found = added_up(self, walk(self, lambda *_: next(blocks), self.rows, self.width))
         next(blocks, None)  # the release may keep its copies
         return found
-
-
-def _finite(copy: NDArray[Any]) -> bool:
-    return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))

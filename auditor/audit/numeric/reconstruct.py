@@ -52,7 +52,7 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
         stop = before + len(block[1])
         past = [table[max(0, stop - many) : stop] for table in here]
         waiting.popleft()
-        x, *copies = (table[: stop + many] for table in here)
+        x, *copies = readable([table[: stop + many] for table in here])
         done += len(block[1])
         return Around(block, x, copies, before, done - len(block[1]))
 
