@@ -163,6 +163,8 @@ class Reading:
         The smaller of the normalized error and the squared ratio of median errors.
         """
         errors, medians = (self.figures(setting, each, attribute) for each in (ERROR, MEDIAN))
+        if not medians:
+            return errors
         squared = {one: shown.map(lambda ratio: ratio**2) for one, shown in medians.items()}
         return {
             one: min(shown, squared.get(one, shown), key=lambda each: each.value)
@@ -218,7 +220,7 @@ class Reading:
         releases = self.result.releases
         counts = [((self.point_of(one.sweep), one.scheme), len(one.levels)) for one in releases]
         for (setting, _, _), found in self._figures.items():
-            counts += [(setting[:2], coalition[-1]) for coalition in found if coalition]
+            counts.append((setting[:2], max((one[-1] for one in found if one), default=0)))
         # an increasing order keeps the largest count
         return dict(sorted(counts, key=lambda one: one[1]))
 

@@ -56,10 +56,9 @@ class NumericSession(Session):
             whole = _gathered_in_steps(request) if request.table.streamed else None
             cells = cells_of(request.scenario)
             counted = is_counted(request.scenario, request.table)
+            rest = in_order_of_promise(cells)
             numbers = [INSIDER] * request.pooling
-            for number in in_order_of_promise(cells):
-                if counted or not is_linear(cells[number][0]):
-                    numbers.append(number)
+            numbers += [each for each in rest if counted or not is_linear(cells[each][0])]
         session = _session(request, whole)
         steps = [partial(_attempt, number, whole) for number in numbers]
         return session.run(evidence, request, numbers, share(steps) if share and steps else ())

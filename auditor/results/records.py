@@ -250,6 +250,8 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     errors = [record.std_error for record in records]
     if not values:
         return nan, None
+    if len(records) == 1:  # thousands of cells have one replicate
+        return values[0], errors[0]
     mean = fsum(values) / len(values)
     if any(error is None for error in errors):
         return mean, None

@@ -100,7 +100,8 @@ class Opened:
         assert law is not None
         assert law.serial is not None
         release = replace(self.release, serial=law.serial)
-        copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
+        law = replace(law, serial=None)
+        copies = self.gathered.copies._replace(law=law, blocks=release.blocks)
         gathered = Gathered(copies, self.gathered.rows)
         return replace(self, release=release, gathered=gathered)
 
