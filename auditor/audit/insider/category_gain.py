@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.gain import judged, widest
 from auditor.audit.insider.learner import WEAK, dealt, grower
 from auditor.audit.numeric.error_tally import FEWEST_TREE_ROWS, TREE_FITS
@@ -121,13 +122,14 @@ def within_strata(M: Any, stratum: Indices, size: int) -> Any:
 def by_agreement(
     x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
 ) -> Any:
-    """Chances of candidates, by boosted trees on agreement of copies."""
+    """Chances of candidates, by boosted trees on agreement of copies, and the row's remainders."""
     few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
     candidates = [*paired]
     for a, b in combinations(few, 2):
         candidates += [(a + b) % size, (a - b) % size, (b - a) % size]
     shown = [a == b for a, b in combinations(paired, 2)]
     shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
+    shown += [np.arange(len(x)) % k for k in range(2, PERIODS)]
     features = np.column_stack([*shown, *copies]).astype(np.float64)
     total: Any = indicators(copies[0][tested], size, np.zeros(len(tested)))
     for place, values in enumerate(candidates):
