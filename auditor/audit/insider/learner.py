@@ -274,9 +274,8 @@ def divided(
     numbers = shown.numbers[:, :MOST_BESIDE]
     D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
     ranks = column_ranks(np.column_stack([y, *(one.bins for one in some)])) - 0.5 / m
-    x_scores, *scores = standardised(scipy.special.ndtri(ranks), 1e-9).T[:, :, None]
-    U = np.hstack(scores)
-    both, of_size = np.hstack([U * x_scores, U]).astype(np.float32), (U**2).astype(np.float32)
+    x_scores, U = np.split(standardised(scipy.special.ndtri(ranks), 1e-9), [1], axis=1)
+    both, of_size = (each.astype(np.float32, "C") for each in (np.hstack([U * x_scores, U]), U**2))
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
     squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
     for gate in (one for one in levels if one.divides):
