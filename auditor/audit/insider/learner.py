@@ -309,8 +309,11 @@ def divided(
         numbers = np.column_stack([numbers, helps(shown)])
     v = gate_of(shown)
     inside = part_of(v, rows, gain)
+    if not inside[rows].any():
+        return None
     fit = least_squares(numbers, x, rows[inside[rows]])
-    return part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows]), numbers
+    inside = part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows])
+    return (inside, numbers) if inside[rows].sum() > FEWEST_TOGETHER else None
 
 
 def sums_by(bins: Indices) -> tuple[Any, Array]:
