@@ -6,7 +6,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.base import ScenarioError
-from auditor.results.records import Evidence
+from auditor.results.records import Evidence, ReleaseEvidence
 from tests import audited
 
 
@@ -15,11 +15,11 @@ def record(attribute, value, error=0.01, **changes):
     return audited.record(value, error, **({"attribute": attribute, "error_bar": bar} | changes))
 
 
-def judge(records, **parameters):
+def judge(records, releases=(), **parameters):
     plugin = registry.get("expectation", "exposure")
     return plugin(
         plugin.Parameters.model_validate({"unknown": {"at-least": 0.5}} | parameters)
-    ).judge(Evidence(records, []))
+    ).judge(Evidence(records, releases))
 
 
 @pytest.mark.parametrize(("age", "error", "status"), [
@@ -45,6 +45,17 @@ def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(u
     ]
     assert judge(drawn).status == status
     assert judge(drawn, unknown={"at-most": 0.5}).status != "holds"
+
+
+@pytest.mark.parametrize(("plugin", "rows", "status"), [
+    ("published", 299, "undecided"), ("published", 300, "holds"), ("corner-wave", 299, "holds"),
+])  # fmt: skip
+def test_files_with_too_few_records_to_find_a_leak_of_the_bound_s_size_are_not_safe(
+    plugin, rows, status
+):
+    found = judge([record("age", 0.9)], [ReleaseEvidence({}, "s", plugin, 1, 1, rows)])
+    assert found.status == status
+    assert ("about 300 records would do" in found.why) == (status == "undecided")
 
 
 def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most():

@@ -33,8 +33,8 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import FEW, joint_codes, mean
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
-from auditor.audit.insider.features.other_rows import numbered_rows
-from auditor.audit.insider.fitted import fitted_records, halves_of
+from auditor.audit.insider.features.other_rows import PERIODS, numbered_rows
+from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
@@ -53,7 +53,6 @@ TREES = 480
 """Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
 """Most copies that are summed modulo the number of values, and that are features."""
-REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
 """Belief of a close guess; accuracy and fewest close guesses that count as kept."""
 
@@ -122,7 +121,7 @@ def predicted(
     within[classes, np.arange(size)] = prior
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
     P = np.tile(prior, (len(STAGES), len(rows), 1))
-    parts = halves_of(rows, [(column.name, column.values) for column in beside])
+    parts = folds_of(rows, [(column.name, column.values) for column in beside])
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
         met = np.unique(y)
@@ -180,7 +179,7 @@ def features_of(
             found += [(share, False) for share in shares[:MOST_VALUES]]
         found += [(of_others(groups, v), True) for v in few[:MOST_SUMMED] if v is not groups]
     number = np.arange(n)
-    found += [(number, False), *((number % k, True) for k in REMAINDERS if n > 20 * k)]
+    found += [(number, False), *((number % k, True) for k in range(2, PERIODS) if n > 20 * k)]
     values = np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found])
     return values, [code and int(np.max(v)) < MOST_CODES for v, code in found]
 

@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.gain import judged, widest
-from auditor.audit.insider.learner import WEAK, dealt, grower
+from auditor.audit.insider.learner import HELPS, WEAK, dealt, grower
 from auditor.audit.numeric.error_tally import FEWEST_TREE_ROWS, TREE_FITS
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Codes, Indices
@@ -121,7 +122,7 @@ def within_strata(M: Any, stratum: Indices, size: int) -> Any:
 def by_agreement(
     x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
 ) -> Any:
-    """Chances of candidates, by boosted trees on agreement of copies."""
+    """Chances of candidates, by boosted trees on agreement of copies, and row remainders that help."""
     few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
     candidates = [*paired]
     for a, b in combinations(few, 2):
@@ -129,16 +130,27 @@ def by_agreement(
     shown = [a == b for a, b in combinations(paired, 2)]
     shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
     features = np.column_stack([*shown, *copies]).astype(np.float64)
+    every = np.arange(len(x))
     total: Any = indicators(copies[0][tested], size, np.zeros(len(tested)))
     for place, values in enumerate(candidates):
         earlier = np.array(candidates[:place], dtype=np.intp).reshape(place, len(x))
         new = (values != earlier).all(axis=0)
         right, here = (values == x).astype(np.float64), taught[new[taught]]
         if len(here):
-            trees = grower(WEAK, len(here)).fit(features[here], right[here])
-            chance = np.where(new[tested], trees.predict(features[tested]), 0.0)
+            rows = [bins for k in range(2, PERIODS) if differs(bins := every % k, here, right)]
+            seen = np.column_stack([features, *rows])
+            trees = grower(WEAK, len(here)).fit(seen[here], right[here])
+            chance = np.where(new[tested], trees.predict(seen[tested]), 0.0)
             total = total + indicators(values[tested], size, chance)
     return total
+
+
+def differs(bins: Indices, here: Indices, y: Array) -> bool:
+    """Whether the means of y in some rows differ between bins beyond chance (χ²)."""
+    left, n = y[here] - y[here].mean(), np.bincount(bins[here])
+    d = len(n) - 1
+    squares = np.bincount(bins[here], left) ** 2 / np.maximum(n, 1)
+    return bool(squares.sum() > (d + HELPS * np.sqrt(2.0 * d)) * left.var() > 0.0)
 
 
 def by_values(

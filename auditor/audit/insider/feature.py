@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import combinations, product
@@ -68,9 +69,11 @@ class Shown:
 
     @cached_property
     def numbers(self) -> Array:
-        """Filled cells and shown numbers, shape (n, kN + q)."""
-        beside = [v.astype(np.float64) for _, v in self.beside if v.dtype.kind == "f"]
-        return np.column_stack([self.flat, *beside])
+        """Filled cells, shown numbers and numbers in texts, shape (n, kN + q)."""
+        numbers = [v for _, v in self.beside if v.dtype.kind == "f"]
+        texts = [v for _, v in self.beside if v.dtype.kind == "U"]
+        digits = [[int("0" + re.sub(r"\D", "", s)[:15]) for s in v] for v in texts]
+        return np.column_stack([self.flat, *numbers, *digits])
 
     @cached_property
     def orders(self) -> list[Indices]:

@@ -40,6 +40,8 @@ from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, Measurement
 
+FOLDED = 4_500
+"""Rows over which more folds than two, at most five, are spread."""
 MOST_LINES, MOST_DRAWN, WINDOWS = 4, 5_000, ((5, 3), (24, 6))
 """Most chosen columns for lines and curves, most rows that decide on them, and neighbours of a
 curve with their densest values: for pure parts, and for a quarter among other rows.
@@ -141,15 +143,17 @@ def predictions(
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
-    parts = [rows[part] for part in halves_of(rows, beside)]
-    for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
+    folds = folds_of(rows, beside, min(5, max(2, FOLDED // len(rows))))
+    fold = np.argsort(np.concatenate(folds))
+    fold = np.repeat(np.arange(len(folds)), [len(each) for each in folds])[fold]
+    taught = [np.delete(rows, each) for each in folds]
+    for j, models in enumerate(fit(shown, X, taught, STRONG, "fitted")):
         found = [
-            candidates(model, shown, X[:, j], shown.numbers, taught)
-            for model, taught in zip(models, parts, strict=True)
+            candidates(model, shown, X[:, j], shown.numbers, some)
+            for model, some in zip(models, taught, strict=True)
         ]
-        of_half = np.isin(rows, parts[0]).astype(np.intp)
-        part = np.choose(of_half, [which[rows] for _, which in found])
-        chosen = np.choose(of_half, [one[:, rows] for one in alike([one for one, _ in found])])
+        part = np.choose(fold, [which[rows] for _, which in found])
+        chosen = np.choose(fold, [one[:, rows] for one in alike([one for one, _ in found])])
         left = np.abs(chosen - X[rows, j])
         cut = np.minimum(left, least_median_error(X[rows, j]))
         for here in (part == place for place in np.unique(part)):
@@ -264,8 +268,10 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
     return apart + best * np.round((guess - apart) / best) if best else guess
 
 
-def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
-    """Two halves of ``rows`` that span no group of an equal rare code.
+def folds_of(
+    rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]], number: int = 2
+) -> list[Indices]:
+    """Parts of ``rows`` that span no group of an equal rare code.
 
     The code with the fewest groups counts. Otherwise a household would show a record's value.
     """
@@ -277,5 +283,5 @@ def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list
             found = np.where(rare, codes.ravel(), len(counts) + np.arange(len(rows)))
             found = np.unique(found, return_inverse=True)[1].ravel()
             groups = min(groups, found, key=np.max)
-    parts = dealt(int(groups.max()) + 1, stream(0, "insider halves", "fitted"))
+    parts = dealt(int(groups.max()) + 1, stream(0, "insider halves", "fitted"), parts=number)
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]

@@ -36,7 +36,7 @@ from auditor.numerics.statistics import column_ranks, standardised
 
 MOST_ROWS = 20_000
 """Most rows that the learner is fitted to and judged on."""
-FEWEST_ROWS = 200
+FEWEST_ROWS = 64
 """Fewest training rows for scores and trees; otherwise least squares on cells."""
 BINS = 64
 """Most bins of a column."""
@@ -57,15 +57,16 @@ divisions in turn, and most of the whole's mean error that one of the part's own
 
 
 class Trees(NamedTuple):
-    """Boosted trees: number, leaves, learning rate, least records in a leaf."""
+    """Boosted trees: number, leaves, learning rate, least records in a leaf, most bins."""
 
     number: int
     leaves: int
     rate: float
     least: int
+    bins: int = 255
 
 
-STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
+STRONG, WEAK = Trees(100, 16, 0.1, 10, BINS), Trees(20, 8, 0.12, 20)
 """Trees for originals, and trees with stable predictions."""
 
 
@@ -273,8 +274,8 @@ def divided(
     numbers = shown.numbers[:, :MOST_BESIDE]
     D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
     ranks = column_ranks(np.column_stack([y, *(one.bins for one in some)])) - 0.5 / m
-    x_scores, *scores = standardised(scipy.special.ndtri(ranks), 1e-9).T[:, :, None]
-    U = np.hstack(scores)
+    x_scores, U = np.split(standardised(scipy.special.ndtri(ranks), 1e-9), [1], axis=1)
+    both, of_size = (each.astype(np.float32, "C") for each in (np.hstack([U * x_scores, U]), U**2))
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
     squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
     for gate in (one for one in levels if one.divides):
@@ -286,16 +287,21 @@ def divided(
         gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
         fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
         other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
-        b = np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
-        e = np.hstack([U * (x_scores - (of @ x_scores / n)[bins]), a - b])
-        whole, between = (e**2).sum(axis=0), ((of @ e) ** 2 / n).sum(axis=0)
+        gain = a - np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
+        mean = of @ x_scores / n
+        rest = x_scores - mean[bins]
+        sums, own = np.hsplit((of @ both).astype(np.float64), 2)
+        sums -= mean * own  # of e by bin
+        whole = (rest[:, 0].astype(np.float32) ** 2 @ of_size).astype(np.float64)
+        between = (sums**2 / n).sum(axis=0)
         within = np.maximum((whole - between) / (m - d - 1), 1e-9 * whole / m + 1e-300)
-        ratio = (between - e.sum(axis=0) ** 2 / m) / d / within
+        ratio = (between - sums.sum(axis=0) ** 2 / m) / d / within
         z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
-        z[-1] = e[:, -1].sum() / np.sqrt(whole[-1] + 1e-300)
+        z = np.append(z, gain.sum() / np.sqrt((gain**2).sum() + 1e-300))
         if z.max() > sure:
             sure, k = float(z.max()), int(z.argmax())
-            best = gate.column, some[k].column if k < len(some) else None, e[:, k]
+            found = (some[k].column, U[:, [k]] * rest) if k < len(some) else (None, gain)
+            best = gate.column, found[0], found[1][:, 0]
     if best is None:
         return None
     gate_of, helps, gain = best
@@ -303,14 +309,19 @@ def divided(
         numbers = np.column_stack([numbers, helps(shown)])
     v = gate_of(shown)
     inside = part_of(v, rows, gain)
+    if not inside[rows].any():
+        return None
     fit = least_squares(numbers, x, rows[inside[rows]])
-    return part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows]), numbers
+    inside = part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows])
+    return (inside, numbers) if inside[rows].sum() > FEWEST_TOGETHER else None
 
 
 def sums_by(bins: Indices) -> tuple[Any, Array]:
     """Sparse matrix that sums rows by bin, and numbers of rows, shape (bins, 1)."""
     shape = len(bins), int(bins.max()) + 1
-    of = scipy.sparse.csr_array((np.ones(shape[0]), bins, np.arange(shape[0] + 1)), shape)
+    of = scipy.sparse.csr_array(
+        (np.ones(shape[0], np.float32), bins, np.arange(shape[0] + 1)), shape
+    )
     return of.T.tocsr(), np.maximum(np.bincount(bins), 1)[:, None]
 
 
@@ -369,8 +380,10 @@ class Model:
     """Models of the part and of the rest."""
 
     def predict(self, shown: Shown) -> Array:
-        """Addition to the first prediction, shape (n,)."""
-        return self.steps(shown)[1]
+        """Addition to the first prediction, in the rows' own parts, shape (n,)."""
+        if self.inside is None:
+            return self.steps(shown)[1]
+        return np.where(self.inside, *(part.predict(shown) for part in self.parts))
 
     def steps(self, shown: Shown) -> tuple[Array, ...]:
         """Predictions by least squares, with trees, and of medians, shapes (n,)."""
@@ -428,9 +441,8 @@ def fit(
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
-    divisions = MOST_DIVISIONS if size is STRONG else 0
     models = [
-        _in_parts(shown, task, best, levels, goal, size, divisions)
+        _in_parts(shown, task, best, levels, goal, size, MOST_DIVISIONS)
         for task, best, levels, goal in zip(tasks, *helpful(shown, tasks), goals, strict=True)
     ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
@@ -552,6 +564,7 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
         loss=loss,
         max_iter=size.number,
         max_leaf_nodes=size.leaves,
+        max_bins=size.bins,
         learning_rate=size.rate,
         min_samples_leaf=max(size.least, rows // 100),
         l2_regularization=1.0,
