@@ -225,6 +225,12 @@ def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
         sums[number] += np.einsum("rbn,rbn->bn", part, part)
 
 
+def first_alike(reconstructions: Sequence[Reconstruction], coalitions: Coalitions) -> list[int]:
+    """Return for each coalition the first place with an equal attack on equal copies."""
+    every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
+    return [every.index(one) for one in every]
+
+
 def tally_rows(
     reconstructions: Sequence[Reconstruction],
     coalitions: Coalitions,
@@ -240,6 +246,8 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
+    count : callable, optional
+        Called for the first of coalitions that are alike.
     first : int
         Place of the first row.
 
@@ -257,8 +265,7 @@ def tally_rows(
     """
     B, N, group = len(coalitions), tally.scale.size, _group_of_rows(counts)
     sums, expected = np.zeros((group.max(initial=-1) + 1, B, N)), np.zeros(B)
-    every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    alike, size, done = [every.index(one) for one in every], CHUNK_VALUES // (B * N), 0
+    alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
         expected += theory
@@ -311,8 +318,8 @@ def _tally_block(
 
     estimates = of_each(lambda fitted, mine, true: checked(fitted.rows(mine), shape))
     if count is not None:
-        for place, (fitted, mine, _) in enumerate(asked):
-            count(place, fitted, mine, estimates[place], x)
+        for place in set(alike):
+            count(place, *asked[place][:2], estimates[place], x)
     if confidence is not None:
         low, high = (np.stack(each, axis=1) for each in zip(*of_each(interval), strict=True))
         tally.localise(low, high, x)
