@@ -74,6 +74,7 @@ from .mixture_estimate import (
     on_lattices,
 )
 from .serial_filter import Filtered, SerialFilter
+from .trend_smoother import smoothed
 
 WINDOWS = (1, 3, 8, 20, 60)
 """Rows on either side of a mean."""
@@ -160,15 +161,21 @@ class NeighbourMixture(RowAttack):
         alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
+        smooth, own = np.zeros((0, 0, s.size)), 0.0 * s
+        if len(start) == count <= FEW_ROWS:
+            x, h = smoothed(start.T, s, trend=False)
+            smooth, own = np.array([x.T, ((x - h * start.T) / (1.0 - h)).T]), h.mean(axis=1)
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups)
+        near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups, smooth)
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
             rows = near.of(some, undecided)
             u = rows.u
             alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
-            B = ridge_by_fold(alike, u, rows.fold, len(WINDOWS) * windowed.size)
+            B = ridge_by_fold(
+                alike, u, rows.fold, len(WINDOWS) * windowed.size, 2 + len(smooth) // 2
+            )
             B = with_groups(B, rows.f, u, rows.fold)
             P = predicted(rows.f, rows.fold, B)
             known = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
@@ -209,13 +216,15 @@ class NeighbourMixture(RowAttack):
             u=moved,
             d=alone.posterior.mean(moved),
             wiener=rows.wiener + step @ filtered.own.T,
+            smooth=rows.smooth + (PROBE * z * own @ basis.T)[:, : rows.smooth.shape[1]],
             chained=rows.chained + step * rows.share,
         )
         here, there = ([one() for one in made.each(those, P)] for those in (rows, stirred))
         # fitted coefficients pass more noise, as in Mallows' C_p
         joints = [alone.placed, *(one for one, _ in posteriors)]
         fitted = [filtered.lines.leverage * len(u), *(one.parameters for one in joints)]
-        fitted += [np.hstack([one.parameters for one in each]), np.full(view.width, CHAINED)]
+        fitted += [np.hstack([one.parameters for one in each])]
+        fitted += [np.full(view.width, CHAINED)] * (1 + len(smooth) // 2)
         slopes = [
             ((b - a) * step).mean(axis=0) / PROBE**2 + unit**2 * noise * k / len(u)
             for a, b, k in zip(here, there, fitted, strict=True)
@@ -233,6 +242,8 @@ class Rows(NamedTuple):
     f : ndarray of shape (b, F)
     wiener, chained, share : ndarrays of shape (b, N)
         Estimates of filter and chains, and the share of an entry in its chain's estimate.
+    smooth : ndarray of shape (b, N)
+        Estimates by Matérn spectra, or shape (b, 0) without.
     fold : ndarray of shape (b,)
     """
 
@@ -242,6 +253,7 @@ class Rows(NamedTuple):
     wiener: Array
     chained: Array
     share: Array
+    smooth: Array
     fold: Indices
 
 
@@ -260,6 +272,7 @@ class Neighbourhood:
     knots: Array
     count: int
     groups: Sequence[Groups]
+    smooth: Array
 
     @property
     def reach(self) -> int:
@@ -290,10 +303,14 @@ class Neighbourhood:
         means = around(near, rows, first, filtered.lines.period)
         wiener, w = filtered.crossed(copies, fold)
         c, chained, share = along[:, rows]
-        predictions = [(each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c)]
-        f = np.hstack([*predictions, np.ones((len(rows), 1)), means])
+        w, c = ((each - seen.mu) @ seen.pencil.inverse.T for each in (w[rows], c))
+        m = smooth = w[:, :0]
+        if len(self.smooth):
+            x, m = self.smooth[:, first + rows]
+            smooth = seen.values(x)
+        f = np.hstack([w, m, c, np.ones((len(rows), 1)), means])
         f = np.hstack([f, *(g.effects[g.parts[first + rows]] for g in self.groups)])
-        return Rows(u[rows], d[rows], f, wiener[rows], chained, share, fold[rows])
+        return Rows(u[rows], d[rows], f, wiener[rows], chained, share, smooth, fold[rows])
 
 
 class Groups(NamedTuple):
@@ -508,7 +525,8 @@ class WithNeighbours(Reconstruction):
 
         own = partial(self.near.alone.placed.mean, u, rows.d)
         joint = [partial(one.mean, np.hstack([u, P @ to])) for one, to in self.posteriors]
-        return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained]
+        smooth = [lambda: rows.smooth] * bool(rows.smooth.size)
+        return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained, *smooth]
 
 
 def quantiles(values: Array) -> Array:
@@ -539,20 +557,25 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     return np.stack(found, axis=2).reshape(len(rows), -1)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> Array:
+def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0, centres: int = 2) -> Array:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold.
 
-    Shrunk to the best average of features 0 to r and r to 2r. Of least error out of fold, by coordinate,
-    with or without the last ``scores`` features. A line's share of a row is known exactly, so another
-    coefficient of the first r would find the row's own value.
+    Shrunk to the best average of the first ``centres`` predictions of r features each. Of least error
+    out of fold, by coordinate, with or without the last ``scores`` features. A line's share of a row is
+    known exactly, so another coefficient of a prediction but the last would find the row's own value.
     """
     r = u.shape[1]
-    w, c = f[:, :r], f[:, r : 2 * r]
-    share = ((u - c) * (w - c)).sum(axis=0) / (((w - c) ** 2).sum(axis=0) + TINY)
-    share = np.clip(share, 0.0, 1.0)
-    centre = np.zeros((f.shape[1], r))
-    centre[: 2 * r] = np.vstack([np.diag(share), np.diag(1.0 - share)])
-    rest, used = u - f @ centre, f[:, r:]
+    centre, average = np.zeros((f.shape[1], r)), f[:, :r]
+    centre[:r] = np.eye(r)
+    for k in range(1, centres):
+        c = f[:, k * r : (k + 1) * r]
+        share = ((u - c) * (average - c)).sum(axis=0) / (((average - c) ** 2).sum(axis=0) + TINY)
+        share = np.clip(share, 0.0, 1.0)
+        centre *= share
+        centre[k * r : (k + 1) * r] = np.diag(1.0 - share)
+        average = share * average + (1.0 - share) * c
+    fixed = (centres - 1) * r
+    rest, used = u - f @ centre, f[:, fixed:]
     parts = [(used[fold == k], rest[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
@@ -565,7 +588,7 @@ def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> Array:
         tried = np.linalg.solve(penalised, crossed.sum(axis=0) - crossed)
         error = ((predicted(used, fold, tried) - rest) ** 2).mean(axis=0)
         better = error < least
-        B[:, r:, better] = centre[r:, better] + tried[:, :, better]
+        B[:, fixed:, better] = centre[fixed:, better] + tried[:, :, better]
         least = np.minimum(least, error)
     return B
 

@@ -44,6 +44,7 @@ ATTACKS = (
     "serial-filter",
     "neighbour-mixture",
     "trend-smoother",
+    "matern-smoother",
 )
 TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "diamonds": (
