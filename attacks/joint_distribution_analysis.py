@@ -55,7 +55,7 @@ from .distribution_analysis import shortest
 from .mixture_estimate import least_noise, normal_prior
 
 MOST_CELLS = 2**16
-CHUNK_ROWS = 1024
+CHUNK_ROWS = 4096
 
 
 @register
