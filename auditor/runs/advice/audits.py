@@ -198,7 +198,8 @@ class Asked:
     ) -> int:
         """Place of the first verdict `holds`, or of the last `fails` with side −1.
 
-        From an audit at one place, if attacks change the odds by one factor.
+        Where the mean meets the target with side 0. From an audit at one place, if attacks change
+        the odds by one factor.
         """
         shares = self._single(self._judged(result, self.target), self.target)
         one = min(shares, key=lambda each: each.value or 0.0)
@@ -464,7 +465,9 @@ class Trials:
         if self.asked.sampled:
             self.closed = True
         alike = [one for one in candidates if one.curve and one.curve == best.curve]
-        around = () if self.closed else (place - AROUND, place + AROUND)
+        # a sample's search may end before the mean misses the target
+        mean = self.guess(best, place, 0.0) - 1
+        around = (mean,) if self.closed else (place - AROUND, place + AROUND)
         near = [at for at in around if 0 <= at < best.places]
         for one in alike:
             for at in range(one.places):
