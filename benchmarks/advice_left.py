@@ -38,7 +38,8 @@ INTRODUCTION = f"""\
 
 Advice for one {SCHEME} copy that leaves {TARGET:.0%} of every attribute unknown, then fresh releases at the recommended level:
 the least share that any attack leaves of any attribute, over the releases. Besides the attacks of `benchmarks.strongest` these are
-scripts from outside: moving averages of {", ".join(map(str, WINDOWS))} rows, and the {LINES} strongest spectral lines of the copy.
+scripts from outside: moving averages of {", ".join(map(str, WINDOWS))} rows, the {LINES} strongest spectral lines of the copy, and local
+levels (random walks) of its principal components.
 Every column is requested by name: without `--columns`, advice leaves out numbers with few different values, all columns of wisconsin
 among them. Level *none*: advice refuses, for the reason below the table.
 
@@ -53,7 +54,8 @@ Advice on sorted tables from earlier attacks alone ({", ".join(EARLIER)}), and w
 def least(frame: pd.DataFrame, level: float, seed: int) -> tuple[float, str]:
     """Return the least share of an attribute, and the attack, in one fresh release."""
     release, X = auditor.perturb(frame, SCHEME, [level], seed=seed), frame.to_numpy()
-    estimates = from_outside(np.asarray(release.copies[0]))
+    K_Z = level * np.atleast_2d(np.cov(X.T, bias=True))
+    estimates = from_outside(np.asarray(release.copies[0]), K_Z)
     for name in ATTACKS:
         estimates[name] = np.asarray(auditor.attack(name, release, original=frame).values)
     return min(

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import fft, stats
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import auditor
@@ -45,6 +45,7 @@ ATTACKS = (
     "neighbour-mixture",
     "trend-smoother",
     "matern-smoother",
+    "hidden-markov",
 )
 TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "diamonds": (
@@ -170,8 +171,8 @@ def strongest(
     return best
 
 
-def from_outside(Y: Array) -> dict[str, Array]:
-    """Return estimates by moving averages and spectral lines, without the law of the noise."""
+def from_outside(Y: Array, K_Z: Array) -> dict[str, Array]:
+    """Return estimates by moving averages and spectral lines, and by local levels given the noise."""
     centred = Y - Y.mean(axis=0)
     found = {
         f"moving average of {w}": np.apply_along_axis(
@@ -187,7 +188,20 @@ def from_outside(Y: Array) -> dict[str, Array]:
     lines = np.fft.rfft(centred, axis=0)
     least = np.sort(np.abs(lines), axis=0)[-LINES]
     found["spectral lines"] = np.fft.irfft(lines * (np.abs(lines) >= least), len(Y), axis=0)
+    found["local levels"] = local_levels(centred, K_Z)
     return {name: Y.mean(axis=0) + each for name, each in found.items()}
+
+
+def local_levels(y: Array, K_Z: Array) -> Array:
+    """Smooth components of centred rows as random walks of the likeliest step."""
+    spread, Q = np.linalg.eigh(K_Z)
+    C = fft.dct(y @ Q, norm="ortho", axis=0)
+    f = 2.0 - 2.0 * np.cos(np.pi * np.arange(1, len(y)) / len(y))
+    for c, s in zip(C[1:].T, np.maximum(spread, 1e-12), strict=True):
+        walks = s * np.geomspace(1e-7, 20.0, 60)[:, None] / f
+        best = np.argmin((np.log(walks + s) + c * c / (walks + s)).sum(axis=1))
+        c *= walks[best] / (walks[best] + s)
+    return np.asarray(fft.idct(C, norm="ortho", axis=0) @ Q.T)
 
 
 def outside(frame: pd.DataFrame) -> dict[str, float | None]:
@@ -197,7 +211,7 @@ def outside(frame: pd.DataFrame) -> dict[str, float | None]:
     total = ((X - X.mean(axis=0)) ** 2).sum()
     found = {
         name: float(((estimate - X) ** 2).sum() / total)
-        for name, estimate in from_outside(y).items()
+        for name, estimate in from_outside(y, LEVEL * np.atleast_2d(np.cov(X.T, bias=True))).items()
     }
     denoiser = denoised(frame) if len(frame) >= FEWEST_DENOISED else None
     return {
@@ -477,7 +491,8 @@ def page(lines: dict[str, Any], before: dict[str, Any]) -> str:
         text.append(f"| {name} | {left:.4f} | {shown} |")
     names = list(next(iter(lines["tables"].values()))["outside"])
     text.append(
-        f"\nScripts from outside, one copy, one draw: moving averages, the {LINES} strongest spectral lines of the copy, and a "
+        f"\nScripts from outside, one copy, one draw: moving averages, the {LINES} strongest spectral lines of the copy, local levels "
+        "(random walks) of its principal components, and a "
         "self-supervised denoiser (trees on recorrupted copies and neighbours)."
     )
     text.append(f"\n| table | {' | '.join(names)} | strongest attack |")

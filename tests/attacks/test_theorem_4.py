@@ -17,7 +17,13 @@ FALSE_ALARM = 0.005
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
 SERIAL = {
     "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 600},
-    "attacks": ["serial-filter", "neighbour-mixture", "trend-smoother", "matern-smoother"],
+    "attacks": [
+        "serial-filter",
+        "neighbour-mixture",
+        "trend-smoother",
+        "matern-smoother",
+        "hidden-markov",
+    ],
 }
 
 GROUPED = {
