@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor import registry
 from auditor.base import AuditorError, quoted
 from auditor.base.types import Levels, Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
@@ -449,8 +450,9 @@ class Trials:
     def _audited(self, name: str, candidate: Candidate, levels: Levels, full: bool) -> AuditResult:
         if (key := (name, levels, full)) not in self.audits:
             near, every = self.strong.get(candidate.curve or candidate.name, {}), self.asked.draws
-            # the search leaves out attacks that coincide with others
-            apart = {round(share, 6): attack for attack, share in reversed(near.items())}
+            # the search leaves out attacks that coincide with quicker ones
+            slow = sorted(near, key=lambda name: -registry.get("attack", name).cost.row)
+            apart = {round(near[name], 2): name for name in slow}
             strong = [*apart.values()] if not full else [*near] if self.asked.sampled else []
             # the search draws more only if the verdict may change: half the time on small tables
             few = every if full else min(FEWEST_DRAWS, every)
