@@ -15,12 +15,12 @@ likelihood. Rows are independent unless it rises by ``SURE_OF``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy
+from auditor.plugin import Array, scipy, unprinted
 
 POINTS, STEPS = 96, 60
 """Grid points; EM steps."""
@@ -37,7 +37,7 @@ TINY, LEAST = 1e-100, 1e-12
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Chain:
     """Chain of an attribute along the rows.
 

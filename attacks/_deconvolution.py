@@ -24,7 +24,6 @@ Reference: bovy2011. *Limit*: with strong noise only one component is found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from typing import ClassVar, NamedTuple
@@ -33,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array
+from auditor.plugin import Array, unprinted
 
 CHUNK_VALUES = 2**14
 """Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
@@ -68,7 +67,7 @@ PATIENCE = 2
 """Unsuccessful doublings before the search ends: two components may not fit eight clusters."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Mixture:
     """A mixture of K normals; a covariance singular in a direction is an atom.
 
@@ -198,7 +197,7 @@ class Moments(NamedTuple):
     log_likelihood: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class NoisyRows:
     """Rows observed through normal noise, for which ``u`` is sufficient.
 

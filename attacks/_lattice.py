@@ -17,12 +17,10 @@ time. Steps much finer than the noise are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array
+from auditor.plugin import Array, unprinted
 
 from ._deconvolution import CHUNK_VALUES, GAIN, Mixture, Posterior
 
@@ -38,7 +36,7 @@ Heaps = dict[int, tuple[Array, Array]]
 """Attribute with a lattice → its points, in data units, and their weights ``h``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class OnLattices:
     """Posterior means in data units.
 

@@ -19,13 +19,13 @@ In these coordinates the copy has covariance I within a row and its noise ``diag
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy
+from auditor.plugin import Array, scipy, unprinted
 
 Spectrum = NDArray[np.complexfloating]
 
@@ -49,7 +49,7 @@ LINE_ALARM, TREND_ALARM = 1e-3, 0.02
 """Chances that rows without an order show a line, and a trend."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Lines:
     """A constant, trends and sinusoids along the rows.
 

@@ -22,7 +22,6 @@ Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +39,7 @@ from auditor.plugin import (
     View,
     register,
     stream,
+    unprinted,
 )
 
 from .known_io_regression import KnownInputOutputRegression
@@ -96,7 +96,7 @@ class KnownInputOutputBoosting(RowAttack):
         return Boosted(linear, tuple(boosted_trees(z, left[:, j]) for j in range(view.width)))
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Boosted(Reconstruction):
     """``f_0(y)`` plus trees for each attribute, or None without a gain.
 

@@ -51,6 +51,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._channel import Channel, channels
@@ -200,7 +201,7 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Seen:
     """The copies' combination in coordinates with diagonal data and noise.
 

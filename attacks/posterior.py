@@ -189,9 +189,10 @@ def chain_joint(
         np.maximum(message, SMALLEST, out=message, where=message > 0)
     p, y = law.levels[order[0]], copies[order[0]]
     fresh = np.broadcast_to(law.redrawn_as(p, y), y.shape)
-    joint = np.outer(fresh if exact else np.maximum(fresh, SMALLEST), prior)
-    joint[np.arange(y.size), y] += prior[y] * p
-    joint *= (message if exact else np.maximum(message, SMALLEST))[:, None]
+    if not exact:
+        fresh, message = np.maximum(fresh, SMALLEST), np.maximum(message, SMALLEST)
+    joint = np.outer(fresh * message, prior)
+    joint[np.arange(y.size), y] += prior[y] * p * message
     return joint
 
 

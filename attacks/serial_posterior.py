@@ -7,8 +7,8 @@ Transitions are fitted to the copies alone, given the known perturbation.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the divisor is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 |
-| ``γ_t`` | ``∝ B_t ∘ (A γ_{t+1})``, sum 1; ``B_t ∘ β_t`` of the source | (s,) | rabiner1989 |
+| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``; the divisors multiply to ``P(y_1 … y_T)`` | (s,) | rabiner1989 |
+| ``γ_t`` | ``∝ B_t ∘ (A γ_{t+1})``; ``B_t ∘ β_t`` of the source | (s,) | rabiner1989 |
 | ``ξ`` | ``Σ_t α_t(i) A_ij γ_{t+1}(j)``, each term normalised to sum 1: expected transitions from i to j | (s, s) | baum1970 |
 | ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` | (s,) | rabiner1989 |
 
@@ -61,6 +61,8 @@ STARTS, FIRST_STEPS = (0.0, 0.9), 6
 """Extra probability to stay at the start, and steps before the more likely start is chosen."""
 PSEUDO_MOVES = 1.0
 """Prior transitions added to each value's expected ones, for rare values."""
+RESCALED = 8
+"""Steps between divisions by the chance of the copies, which double precision bears."""
 ROUNDING = 1e-9
 """Gain in log-likelihood per record that counts as rounding error."""
 SURE_OF = 2.0
@@ -101,6 +103,9 @@ class SerialBayes(Inference):
     started: list[Array | None] | None = None
     """In redraws, the chain of the first one: the others decide alike and start EM there."""
 
+    def counting(self, copies: int) -> Sequence[int]:
+        return Bayes(self.prior, self.law).counting(copies)
+
     def for_redraws(self) -> SerialBayes:
         return replace(self, started=[])
 
@@ -117,11 +122,7 @@ class SerialBayes(Inference):
         A = fitted_chain(B[:FITTED_ROWS], self.prior, self.started or ())
         if self.started is not None and not self.started:
             self.started.append(A)
-        return (
-            Bayes(self.prior, self.law).posterior(copies)
-            if A is None
-            else posteriors(A, self.prior, B)
-        )
+        return posteriors(A, self.prior, B)
 
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
@@ -133,7 +134,7 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
         joint = law.likelihood(copies)
     else:
         joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
-    top = joint.max(axis=1, keepdims=True)
+    top = joint[np.arange(len(joint)), joint.argmax(axis=1)][:, None]
     return np.divide(joint, top, out=np.zeros_like(joint), where=top > 0)
 
 
@@ -146,9 +147,10 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
     count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
-    seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
+    B = B[: count * FITTED_WINDOW]
     for A in started:
-        return A if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
+        return A if A is None else _climbed(A, prior, windows(B, FITTED_WINDOW), MOST_STEPS)[0]
+    seen = windows(B, FITTED_WINDOW)
     alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
     even, odd = slice(0, None, 2), slice(1, None, 2)
@@ -172,10 +174,10 @@ def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
     starts = [(1.0 - share) * alone + share * stay for share in STARTS]
     climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
     A, before = max(climbed, key=lambda found: found[1])
-    predicted = likelihoods(A, prior, other)
+    predicted = forward(A, prior, other)[1]
     for _ in range(MOST_STEPS):
         A, now = _climbed(A, prior, seen, 1)
-        last, predicted = predicted.sum(), likelihoods(A, prior, other)
+        last, predicted = predicted.sum(), forward(A, prior, other)[1]
         if predicted.sum() < last or now - before <= ENOUGH * seen[:, 0].size:
             break
         before = now
@@ -208,25 +210,24 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α``, shape (T, …, s, w), and its divisors, shape (T, …, w).
+    """Return ``α`` up to a factor, shape (T, s, w), and log-likelihoods, (w,).
 
-    Of chains ``A``, shape (…, s, s), from ``pi``, shape (…, s).
+    Of chain ``A`` from ``pi``, shape (s,). Sums are 1 in every ``RESCALED``-th step.
     """
-    alpha, chances = np.empty(B.shape), np.empty((*B.shape[:-2], B.shape[-1]))
+    alpha, total = np.empty(B.shape), np.zeros(B.shape[2])
     for t, b in enumerate(B):
-        here = b * (A.mT @ alpha[t - 1] if t else pi[..., None])
-        here.sum(axis=-2, out=chances[t])
-        alpha[t] = here / chances[t, ..., None, :]
-    return alpha, chances
+        np.multiply(b, A.T @ alpha[t - 1] if t else pi[:, None], out=alpha[t])
+        if (t + 1) % RESCALED == 0 or t + 1 == len(B):
+            chances = alpha[t].sum(axis=0)
+            alpha[t] /= chances
+            total += np.log(chances)
+    return alpha, total
 
 
-def likelihoods(A: Array, pi: Array, B: Array) -> Array:
-    """Return log-likelihoods of windows, shape (w,)."""
-    return np.log(forward(A, pi, B)[1]).sum(axis=0)
-
-
-def posteriors(A: Array, pi: Array, B: Array) -> Array:
-    """Return every record's posterior given its neighbours, shape (b, s)."""
+def posteriors(A: Array | None, pi: Array, B: Array) -> Array:
+    """Return every record's posterior given its neighbours, shape (b, s); alone without a chain."""
+    if A is None:
+        return B * pi / (B @ pi)[:, None]
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
     alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     P = alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1])
@@ -237,11 +238,10 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
     """Return ``ξ`` summed over windows, (s, s), and the log-likelihood.
 
-    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start; one loop does both.
+    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start.
     """
-    both, starts = np.stack([B, B[::-1]], axis=1), np.array([pi, np.ones(len(A))])
-    found, chances = forward(np.array([A, A.T]), starts, both)
-    before, gamma = found[:-1, 0], found[-2::-1, 1]
-    sums = ((A.T @ before) * gamma).sum(axis=1)  # of each term α_{t−1} A γ_t
+    alpha, total = forward(A, pi, B)
+    before, gamma = alpha[:-1], forward(A.T, np.ones(len(A)), B[::-1])[0][-2::-1]
+    sums = np.einsum("tiw,tiw->tw", A.T @ before, gamma)  # of each term α_{t−1} A γ_t
     moves = ((before / sums[:, None]) @ gamma.mT).sum(axis=0)
-    return A * moves, float(np.log(chances[:, 0]).sum())
+    return A * moves, float(total.sum())

@@ -7,7 +7,7 @@ import math
 from auditor.results.comparison import clean
 from auditor.results.records import Advice, Exposed, Tried
 
-from .chart import Chart, field, quantity, view
+from .chart import Chart, specified
 from .document import (
     MARKDOWN,
     PAGE,
@@ -97,7 +97,6 @@ def advice_document(advice: Advice) -> Document:
         "comparison",
         f"Advice for {advice.data}",
         f"{taken.scheme} at {levels_text(taken)} leaves {percent(advice.target)} or more unknown",
-        "better",
         "✓",
         [Items(_recommended(advice))],
         [
@@ -194,19 +193,10 @@ def _chart(advice: Advice) -> Chart:
         }
         for one, shown in measured
     ]
-    x = field("x:Q", title="loss of use", scale={"zero": True, "nice": True}, axis={"grid": False})
-    y = quantity("share unknown", tickCount=6)
-    order = {"order": field("x:Q")}
     return Chart(
-        "advice-frontier",
-        "Risk and use of what was tried",
-        f"{CAPTION} Loss: {advice.use}.",
-        "Scatter chart: share unknown against loss of use, for each scheme.",
         [row | {"_label": row["c"], "_cell": row["m"]} for row in rows],
         [],
         names,
-        [view(x, y, names, ["line", "bars", "ring", "target"], more=order)],
-        first="levels",
-        note="",
-        drawn=True,
+        caption=f"{CAPTION} Loss: {advice.use}.",
+        **specified("advice", names),
     )

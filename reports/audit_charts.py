@@ -6,6 +6,7 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from statistics import fmean
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from auditor.results.comparison import clean
 from auditor.results.records import Picture, grouped
 
-from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
+from .chart import ROWS, Chart, Part, Rows, sparklines
 from .figures import Z95, Figure, braces, clipped, copies, number, percent, rounded, with_error
 from .matrix import (
     EXACT,
@@ -35,7 +36,6 @@ from .reading import (
     best,
     best_single,
     by_size,
-    ceiling,
     lowest,
     plain,
     unique,
@@ -43,7 +43,6 @@ from .reading import (
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
-LEVELS = "A level is the noise's variance over the data's: more is noisier. Of replacement, it is the share of values kept."
 TICKS = 12
 """Each swept value gets its own tick up to this number."""
 NAMES = ("original", "nearest copy", "as rebuilt")
@@ -55,16 +54,13 @@ VALUES = (
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
     """Every chart that has something to compare, in the page's order."""
-    made = (values, collusion, coalitions, errors, frontier)
-    found = [
-        *(one(reading, prefix) for one in made),
-        *(
-            sweep(reading, f"{prefix}-{kind}-{place}", path, timed=kind == "runtime")
-            for place, path in enumerate(swept_paths(reading))
-            for kind in ("sweep", "runtime")
-        ),
-    ]
-    return [chart for chart in found if chart is not None]
+    made = (one(reading) for one in (values, collusion, coalitions, errors, frontier))
+    swept = (
+        sweep(reading, f"{kind}-{place}", path, timed=kind == "runtime")
+        for place, path in enumerate(swept_paths(reading))
+        for kind in ("sweep", "runtime")
+    )
+    return [replace(one, id=f"{prefix}-{one.id}") for one in (*made, *swept) if one]
 
 
 def swept_paths(reading: Reading) -> list[str]:
@@ -92,7 +88,7 @@ def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
     return [shown for shown in worst if shown is not None and shown.coalition]
 
 
-def collusion(reading: Reading, prefix: str) -> Chart | None:
+def collusion(reading: Reading) -> Chart | None:
     """Error, and other measures, against copies pooled."""
     rows = Rows(reading, "figure", *RECORDS)
     keys = sorted(reading.keys(), key=lambda key: (key[1] != ERROR, key[2] != EVERYTHING))
@@ -100,28 +96,14 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
         if metric != ERROR and (metric in SHOWN_ELSEWHERE or setting.attack is None):
             continue
         found, figure = reading.figures(setting, metric, name), metric_title(metric, reading)
-        worst = curve(reading, setting, found) if metric == ERROR else largest(found)
-        for shown in worst:
+        for shown in curve(reading, setting, found) if metric == ERROR else largest(found):
             size, option = len(shown.coalition), (metric, figure)
             rows.add(setting, shown, size, attribute=name, figure=option, k=size)
     if not rows.comparable:
         return None
     sizes = unique(row["k"] for row in rows.rows)
     ticks = {"values": sizes} if len(sizes) <= TICKS else {"tickCount": TICKS, "tickMinStep": 1}
-    axis = {"format": "d", "grid": False, **ticks}
-    scale = {"nice": False, "zero": False, "padding": 14}
-    x = field("k:Q", title="copies pooled", axis=axis, scale=scale)
-    return rows.chart(
-        f"{prefix}-collusion",
-        "Collusion curves",
-        "Errors: copies pooled in order of release if these coalitions were measured, else the worst coalition of each size. Other "
-        "measures: the coalition that achieves most. Band: 95 % interval. Dashed: theory.",
-        "Line chart: a measure by the number of copies pooled, a line for each scheme.",
-        view(x, quantity(title_of("figure")), rows.names, ("band", "line", "theory"), rows.wanted),
-        first="copies",
-        note="Collusion curves",
-        drawn=True,
-    )
+    return rows.chart("collusion", {"ticks": ticks})
 
 
 def largest(found: Figures) -> list[Figure]:
@@ -129,37 +111,23 @@ def largest(found: Figures) -> list[Figure]:
     return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
 
-def coalitions(reading: Reading, prefix: str) -> Chart | None:
+def coalitions(reading: Reading) -> Chart | None:
     """Error of every coalition by size, with the worst per scheme ringed."""
     rows, held = Rows(reading, *RECORDS), _errors(reading)
     share = max(8, ROWS // max(1, len(held)))
     for setting, name, found in held:
-        ordered = sorted(found.values(), key=ceiling)
+        ordered = sorted(found.values(), key=lambda shown: shown.ceiling)
         worst = lowest(ordered) or ordered[0]
         kept = ordered[:: max(1, len(ordered) // share)]
         for shown in unique([worst, *kept]):
             size, text = len(shown.coalition), f"{with_error(shown)}\n{braces(shown.coalition)}"
-            ring = int(shown == worst)
-            rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=ring)
+            rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=int(shown == worst))
     if not rows.comparable:
         return None
-    axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
-    x = field("k:O", title="copies in the coalition", axis=axis)
-    y = quantity("normalized error (share of variance)", tickCount=6)
-    layers = ("bars", "ticks", "ring")
-    return rows.chart(
-        f"{prefix}-map",
-        "Coalition map",
-        "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
-        "The ring marks the coalition with the lowest error in each scheme.",
-        "Scatter chart: normalized error of every coalition by the number of its copies.",
-        view(x, y, rows.names, layers, rows.wanted, more=_aside(rows.names)),
-        first="copies",
-        note="Normalized error of the worst coalition of each size",
-    )
+    return rows.chart("map")
 
 
-def errors(reading: Reading, prefix: str) -> Chart | None:
+def errors(reading: Reading) -> Chart | None:
     """Distribution of absolute errors: by bin, and cumulative.
 
     The band holds for independent records. For noise drawn by record it is conservative, because
@@ -167,26 +135,25 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
     """
     rows, unit = Rows(reading, *RECORDS, "coalition"), data_unit(reading)
     found = grouped(
-        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
+        ((reading.setting_of(one), one.coalition, one.attribute, one.edges), one)
         for one in reading.result.distributions
     )
-    largest_first = sorted(found.items(), key=lambda one: (-len(one[0][4]), one[0][4]))
-    for (point, scheme, knowledge, attack, held, name, edges), records in largest_first:
+    largest_first = sorted(found.items(), key=lambda one: (-len(one[0][1]), one[0][1]))
+    for (setting, held, name, edges), records in largest_first:
         if len(rows.rows) >= ROWS:
             break
-        setting = Setting(point, scheme, knowledge, attack)
         shares = [fmean(each) for each in zip(*(one.shares for one in records), strict=True)]
         while len(shares) > 1 and not shares[-1] > 0:
             shares.pop()
         shown = reading.figures(setting, ERROR, name).get(held)
-        exact = shown is not None and ceiling(shown) < EXACT
+        exact = shown is not None and shown.ceiling < EXACT
         ends, below = [0.0 if exact else edge for edge in edges], [*accumulate(shares)]
-        many = reading.rows_of(point) * len(records)
+        many = reading.rows_of(setting.point) * len(records)
         for place, (part, at) in enumerate(zip(shares, below, strict=True)):
             reach = Z95 * math.sqrt(max(0.0, at * (1 - at)) / many) if many else 0.0
             rows.add(
                 setting,
-                _share(at, held, max(0.0, at - reach), min(1.0, at + reach)),
+                Figure(at, max(0.0, at - reach), min(1.0, at + reach), coalition=held),
                 name,
                 attribute=name,
                 title=clean(f"absolute error of {name} ({unit})"),
@@ -198,30 +165,8 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
             )
     if not rows.rows:
         return None
-    axis = {"grid": False, "tickCount": 6, "labelFlush": False}
-    x = field("x:Q", title=title_of("attribute"), axis=axis, scale={"zero": True})
-    share = quantity("share of records", format="~%", tickCount=5) | {"field": "q"}
-    up_to = quantity("share of records up to an error", format="~%", tickCount=5)
-    return rows.chart(
-        f"{prefix}-errors",
-        "Error distributions",
-        "Absolute errors over the records: by bin, and cumulated with a 95 % band.",
-        "Two line charts: share of the records by absolute error, and share up to each error.",
-        view(x, share, rows.names, ["steps"], rows.wanted, tips={"x": "from", "x2": "to"}),
-        view(x | {"field": "x2"}, up_to, rows.names, ["band", "curve"], rows.wanted),
-        first="attribute",
-        note=f"Absolute error that half | 9 in 10 of the records stay below, {unit}",
-    )
-
-
-def _share(
-    share: float, coalition: tuple[int, ...], low: float | None = None, high: float | None = None
-) -> Figure:
-    return Figure(share, low, high, None, coalition, (), "", 1)
-
-
-def _aside(names: Sequence[str]) -> Part:
-    return {"xOffset": field("s:N", scale={"domain": names})}
+    note = f"Absolute error that half | 9 in 10 of the records stay below, {unit}"
+    return rows.chart("errors", note=note)
 
 
 def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
@@ -237,7 +182,7 @@ def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
     return " | ".join(texts)
 
 
-def frontier(reading: Reading, prefix: str) -> Chart | None:
+def frontier(reading: Reading) -> Chart | None:
     """Normalized error against utility, one point per coalition.
 
     Without a utility metric, the level of the most revealing copy takes its place.
@@ -265,31 +210,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
                 _use(rows, setting, shown, level, levels)
     if not rows.comparable:
         return None
-    scale = {"zero": False, "nice": True, "padding": 14}
-    x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False, "tickCount": 8})
-    # ordered by error, which follows the levels; noise in utility would zigzag
-    order = {"order": field("y:Q")}
-    layers = ("line", "bars", "across") if utilities else ("bars",)
-    use = "Across: of accuracies more is better, of errors and losses less."
-    return rows.chart(
-        f"{prefix}-frontier",
-        "Risk against utility",
-        "A point is one copy, or all copies pooled. Higher: more stays unknown. "
-        + (use if utilities else LEVELS),
-        "Scatter chart: normalized error against utility, for each scheme.",
-        view(
-            x,
-            quantity("share of the variance unknown"),
-            rows.names,
-            layers,
-            rows.wanted,
-            tips={"n": "utility"},
-            more=order,
-            height=220,
-        ),
-        first="copies",
-        note="Utility, and below it the normalized error",
-    )
+    return rows.chart("frontier" if utilities else "levels")
 
 
 def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple[str, str]) -> None:
@@ -345,43 +266,23 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     if not rows.rows:
         return None
     values = unique(row["x"] for row in rows.rows)
+    axis: Part = {"heading": [path_title(path)]}  # Vega would read a string as a field
     numeric = all(isinstance(one, int | float) for one in values)
-    layers = ("bars", "line", "theory") if numeric else ("bars", "ticks")
+    if numeric:
+        few = {"values": values, "labelOverlap": True}
+        wide = min(values) > 0 and max(values) / min(values) >= 30
+        axis["ticks"] = few if len(values) <= TICKS else {"tickCount": 8}
+        axis["scale"] = {"type": "log"} if wide else {"zero": False}
     return rows.chart(
-        id,
-        f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
-        "Processor seconds to make the copies."
-        if timed
-        else "Errors of the worst coalition at each point, others of the largest. Bars: 95 % interval.",
-        f"Line chart: a metric against the swept parameter {clean(path)}.",
-        view(
-            _swept_axis(path, values, numeric=numeric),
-            quantity(title_of("figure")),
-            rows.names,
-            layers,
-            rows.wanted,
-            tips={"x": "swept value", "o": "at"},
-            more={} if numeric else _aside(rows.names),
-        ),
+        "sweep" if numeric else "sweep of words",
+        axis,
+        id=id,
+        title=f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
+        alt=f"Line chart: a metric against the swept parameter {clean(path)}.",
         first=clean(path) if len(paths) == 1 else "sweep point",
-        note="Along the sweep",
         path=clean(path),
+        **({"caption": "Processor seconds to make the copies."} if timed else {}),
     )
-
-
-def _swept_axis(path: str, at: Sequence[Any], *, numeric: bool) -> Part:
-    title = [path_title(path)]  # Vega would read a string as a number or a field
-    if not numeric:
-        # lines of words, so that labels fit side by side
-        words = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False}
-        return field("x:O", title=title, sort=None, axis=words)
-    own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {"tickCount": 8}
-    wide = min(at) > 0 and max(at) / min(at) >= 30
-    scale = {"type": "log"} if wide else {"zero": False}
-    # 0.2 and 20k, not 200m
-    short = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
-    axis = {"grid": False, "labelExpr": short, **own}
-    return field("x:Q", title=title, scale={**scale, "nice": False, "padding": 14}, axis=axis)
 
 
 def pictures(reading: Reading) -> list[Picture]:
@@ -415,51 +316,31 @@ def values_lines(one: Picture) -> list[str]:
     return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
 
 
-def values(reading: Reading, prefix: str) -> Chart | None:
+def values(reading: Reading) -> Chart | None:
     """Histograms of the values, and rebuilt values against original ones."""
     rows, found = Rows(reading, "release", names=NAMES), pictures(reading)
     for one in found:
         _add(rows, one)
     if not rows.rows:
         return None
-    numbers = bool(found[0].width)
-    ticks = {"tickCount": 6} if numbers else {"tickMinStep": 1, "format": "d"}
-    scale = {"zero": False, "nice": False}
-    x = field("x:Q", title=title_of("release"), axis={"grid": False, **ticks}, scale=scale)
-    share = quantity("share of records by bin", format="~%", tickCount=5)
-    dense = field("q:Q", scale={"type": "sqrt", "range": [0, 1]}, legend=None)
-    rebuilt = x | {"field": "y", "title": "as rebuilt"}
-    fill = {"opacity": dense, "color": {"value": "var(--c3)"}}
-    wanted, steps = rows.wanted, ("filled",) if numbers else ()
-    marks = "steps" if numbers else "columns"
-    return rows.chart(
-        f"{prefix}-values",
-        "Values before and after",
-        f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}",
-        "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
-        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=220),
-        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=220),
-        first="values from",
-        note="Share of the records by bin",
-    )
+    drawn = f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}"
+    return rows.chart("values" if found[0].width else "categories", caption=drawn)
 
 
 def _add(rows: Rows, one: Picture) -> None:
-    reading, point = rows.reading, rows.reading.point_of(one.sweep)
-    deviation = reading.deviation_of(point, one.attribute)
-    mean = reading.mean_of(point, one.attribute) if deviation else 0.0
+    reading, setting = rows.reading, rows.reading.setting_of(one)
+    deviation = reading.deviation_of(setting.point, one.attribute)
+    mean = reading.mean_of(setting.point, one.attribute) if deviation else 0.0
     unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
     unit = unit if one.width else ": categories by frequency"
-    title = f"{clipped(attribute_text(one.attribute), 40)}{unit}"
-    option = described(reading, one), clean(title)
-    setting = Setting(point, one.scheme, one.knowledge, one.attack)
+    option = described(reading, one), clean(f"{clipped(attribute_text(one.attribute), 40)}{unit}")
 
     def at(cell: float) -> float:
         away = one.width * (cell - one.cells / 2)
         return away * (deviation or 1.0) + mean if one.width else cell + 0.5
 
     def add(series: str, share: float, cell: float, **fields: Any) -> None:
-        start, shown = rounded(at(cell)), _share(share, one.coalition)
+        start, shown = rounded(at(cell)), Figure(share, coalition=one.coalition)
         fields |= {"series": series, "cell": percent(share), "release": option}
         rows.add(setting, shown, start, **fields)
 

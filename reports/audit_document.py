@@ -140,7 +140,6 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
         "audit",
         result.title,
         first.gate,
-        came,
         first.mark,
         [Paragraph(partial_text(result), "alert"), First(first)],
         sections,
@@ -186,8 +185,7 @@ def _exposure(reading: Reading, found: Sequence[Verdict], *, brief: bool, first:
     shown = sorted(sorted(bars, key=lambda bar: bar.left.value)[:BARS], key=bars.index)
     notes, more = left_out(reading.result), len(bars) - BARS
     if more > 0:
-        rest = f"{counted(more, 'less exposed attribute')}: see «Attacks by strength»."
-        notes = [*notes, rest]
+        notes = [*notes, f"{counted(more, 'less exposed attribute')}: see «Attacks by strength»."]
     lead = "share unknown to the strongest attack" if brief else STAYS
     blocks = [
         Paragraph(lead * bool(shown), "lead"),
@@ -304,8 +302,7 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
 
 
 def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, float]]:
-    columns = zip(*([cell.order for cell in row.cells] for row in rows), strict=True)
-    least = [*map(min, columns)]
+    least = [*map(min, zip(*([cell.order for cell in row.cells] for row in rows), strict=True))]
 
     def order(row: MatrixRow) -> tuple[float, float]:
         cells = zip(row.cells, least, strict=True)

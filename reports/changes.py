@@ -42,9 +42,9 @@ class Part(NamedTuple):
 def changes_document(comparison: Comparison, number: int = 1) -> Document:
     """Comparison's document; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
-    mark, state, word = ("✗", "worse", "worse") if comparison.worse else ("✓", "better", "no worse")
+    mark, word = ("✗", "worse") if comparison.worse else ("✓", "no worse")
     if not comparison.compared and not comparison.worse:
-        mark, state, word = "?", "open", "not compared"
+        mark, word = "?", "not compared"
     key = "comparison" if number == 1 else f"comparison-{number}"
     said = headline(comparison)
     cells = (f"{mark} {word}", f"{comparison.compared:,}", said)
@@ -53,7 +53,6 @@ def changes_document(comparison: Comparison, number: int = 1) -> Document:
         "comparison",
         comparison.name or "Comparison of two audits",
         said,
-        state,
         mark,
         [Terms(compared, "provenance"), Paragraph(_basis(comparison), "note")],
         [

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.sax.saxutils import escape
 
 from auditor.base.types import Plain
 from auditor.registry import register
@@ -24,9 +24,10 @@ from auditor.results.comparison import (
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 
+from .html import environment
 from .matrix import gathered
 from .reading import Reading
-from .sentences import Check, check, partial_text
+from .sentences import check, partial_text
 from .verdict import verdicts
 
 
@@ -88,64 +89,28 @@ class Junit(Renderer):
     name = "junit"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        root = Element("testsuites")
-        for result in results:
-            root.append(_suite(result))
-        for field in ("tests", "failures", "errors"):
-            root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
-        root.set("time", f"{sum(result.provenance.duration for result in results):.3f}")
-        indent(root)
-        text = tostring(root, encoding="unicode")
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+        page = environment(escape=False)
+        page.filters["xml"] = escape
+        text: str = page.get_template("junit.xml.j2").render(suites=[*map(_suite, results)])
+        return text
 
 
-def _suite(result: AuditResult) -> Element:
-    failed = [one[1:] for one in gathered(Reading(result).gaps) if one[0] == "failed"]
-    stopped, statuses = result.partial is not None, [one.status for one in result.expectations]
+def _suite(result: AuditResult) -> Plain:
+    reading, checks = Reading(result), [*map(check, result.expectations)]
+    failed = [one[1:] for one in gathered(reading.gaps) if one[0] == "failed"]
+    stopped, statuses = result.partial is not None, [one.status for one in checks]
     skipped = statuses.count("undecided") * stopped
-    time = f"{result.provenance.duration:.3f}"
-    suite = Element(
-        "testsuite",
-        {
-            "name": clean(result.title),
-            "tests": str(1 + len(statuses) + len(failed)),
-            "failures": str(len(statuses) - statuses.count("holds") - skipped),
-            "errors": str(len(failed) + stopped),
-            "skipped": str(skipped),
-            "time": time,
-            "timestamp": clean(result.provenance.start),
-        },
-    )
-    properties = SubElement(suite, "properties")
-    for verdict in verdicts(Reading(result)):
-        said = clean(f"{verdict.label}. {verdict.text}")
-        SubElement(properties, "property", {"name": clean(verdict.scheme), "value": said})
-    whole = _case(suite, result, "the audit is whole", time)
-    if stopped:
-        _outcome(whole, "error", "partial", partial_text(result))
-    for record in result.expectations:
-        _expectation(suite, result, check(record))
-    for name, reason in failed:
-        _outcome(_case(suite, result, name), "error", "failed", reason)
-    return suite
-
-
-def _outcome(case: Element, tag: str, kind: str, text: str, message: str = "") -> None:
-    SubElement(case, tag, {"message": message or kind, "type": kind}).text = clean(text)
-
-
-def _case(suite: Element, result: AuditResult, name: str, time: str = "0") -> Element:
-    fields = {"classname": clean(result.name), "name": clean(name), "time": time}
-    return SubElement(suite, "testcase", fields)
-
-
-def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
-    case = _case(suite, result, one.stated + one.where)
-    if one.status == "undecided" and result.partial is not None:
-        SubElement(case, "skipped", {"message": clean(one.why)})
-    elif one.status != "holds":
-        message = f"{one.status}: observed {one.observed}, bound {one.bound}"
-        _outcome(case, "failure", one.status, one.why, message)
+    return {
+        "result": result,
+        "checks": checks,
+        "failed": failed,
+        "partial": partial_text(result),
+        "verdicts": verdicts(reading),
+        "tests": 1 + len(statuses) + len(failed),
+        "failures": len(statuses) - statuses.count("holds") - skipped,
+        "errors": len(failed) + stopped,
+        "skipped": skipped,
+    }
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -181,11 +146,17 @@ class Sarif(Renderer):
         run = {
             "tool": {"driver": driver},
             "columnKind": "unicodeCodePoints",
-            "invocations": [_invocation(result) for result in results],
+            "invocations": [
+                {
+                    "commandLine": clean(result.provenance.command),
+                    "exitCode": result.exit_status,
+                    "executionSuccessful": result.exit_status in (0, 1),
+                }
+                for result in results
+            ],
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
         }
-        log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return _json(log)
+        return _json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _found(result: AuditResult) -> Iterator[Plain]:
@@ -211,12 +182,3 @@ def _finding(
     place = {"physicalLocation": {"artifactLocation": {"uri": quote(file or "")}, **region}}
     places = [place] if file else []
     return {"ruleId": rule, "level": level, "message": message, "locations": places}
-
-
-def _invocation(result: AuditResult) -> Plain:
-    status = result.exit_status
-    return {
-        "commandLine": clean(result.provenance.command),
-        "exitCode": status,
-        "executionSuccessful": status in (0, 1),
-    }

@@ -23,7 +23,7 @@ from .figures import (
     with_error,
 )
 from .matrix import Fact, Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
-from .reading import EVERYTHING, Reading, Setting, ceiling, lowest, unique
+from .reading import EVERYTHING, Reading, Setting, lowest, unique
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
@@ -47,38 +47,36 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
     counted = " (in 1 − probability of the truth)" if cell.guesses else ""
     single = cell.single if cell.pooled else None
-    found = [
-        Fact("Knowledge", knowledge),
-        Fact("Sweep point", where),
-        Fact("Worst coalition", who),
-        Fact("Its level" if alone else "Its levels", levels),
-        *(_guessed(cell, cell.guesses) if cell.guesses else ()),
-        Fact("Normalized error", with_error(cell.worst) if cell.worst else ""),
-        Fact("Theory", _theory(cell.worst) if cell.worst else ""),
-        Fact("Error bar from", f"{shown.error_bar}, {runs}"),
-        Fact(
-            "Most revealing single copy",
-            f"{with_error(single)} ({copies(single.coalition, 99)})" if single else "",
-        ),
-        Fact(
-            f"Collusion gain{counted}", _with_theory(cell.gain) if cell.gain and not alone else ""
-        ),
-    ]
-    for name, one in cell.attributes:
-        found.append(Fact(name, with_error(one) + ", given in clear" * (name in cell.given)))
-    return [fact for fact in found if fact.text]
+    found = {
+        "Knowledge": knowledge,
+        "Sweep point": where,
+        "Worst coalition": who,
+        "Its level" if alone else "Its levels": levels,
+        **(_guessed(cell, cell.guesses) if cell.guesses else {}),
+        "Normalized error": with_error(cell.worst) if cell.worst else "",
+        "Theory": _theory(cell.worst) if cell.worst else "",
+        "Error bar from": f"{shown.error_bar}, {runs}",
+        "Most revealing single copy": f"{with_error(single)} ({copies(single.coalition, 99)})"
+        if single
+        else "",
+        f"Collusion gain{counted}": _with_theory(cell.gain) if cell.gain and not alone else "",
+    }
+    own = (
+        (name, with_error(one) + ", given in clear" * (name in cell.given))
+        for name, one in cell.attributes
+    )
+    return [Fact(*one) for one in (*found.items(), *own) if one[1]]
 
 
-def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
+def _guessed(cell: MatrixCell, found: Guesses) -> dict[str, str]:
     single = share(found.single) if cell.pooled and found.single else ""
-    bits = f"{with_error(found.bits)} bits" if found.bits else ""
-    return [
-        Fact("Right guesses", share(found.right)),
-        Fact("Right guesses from the most revealing copy", single),
-        Fact("Right guesses without any copy", percent(found.blind)),
-        Fact("Probability given to the truth", _with_theory(found.truth)),
-        Fact("Information on a record", bits),
-    ]
+    return {
+        "Right guesses": share(found.right),
+        "Right guesses from the most revealing copy": single,
+        "Right guesses without any copy": percent(found.blind),
+        "Probability given to the truth": _with_theory(found.truth),
+        "Information on a record": f"{with_error(found.bits)} bits" if found.bits else "",
+    }
 
 
 def _with_theory(shown: Figure) -> str:
@@ -149,7 +147,7 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
-    near = abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best)))
+    near = abs(shown.ceiling - best.ceiling) <= 1e-9 * max(1e-9, abs(best.ceiling))
     return near and abs(shown.value - best.value) <= 1e-9
 
 
@@ -263,8 +261,7 @@ def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[s
     found = dict[Key, dict[str, str]]()
     for key, (metric, value) in _values(reading, heads):
         shares = metric in ("values_equal", "column_equal", "column_unique")
-        cell = percent(value) if shares else rounded(value, 4)
-        found.setdefault(key, {})[metric] = cell
+        found.setdefault(key, {})[metric] = percent(value) if shares else rounded(value, 4)
     return found.items()
 
 

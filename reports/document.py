@@ -218,7 +218,6 @@ class Document:
     kind: Literal["audit", "comparison"]
     name: str
     headline: str
-    state: str
     mark: str
     opening: Sequence[Block]
     sections: Sequence[Section]

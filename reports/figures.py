@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
-from math import floor, fsum, inf, isfinite, isinf, log10
+from math import floor, fsum, isfinite, isinf, log10
+from pathlib import Path
 from typing import NamedTuple
 
+from auditor.base.types import Coalition
 from auditor.results.comparison import clean
 from auditor.results.records import Measurement, half_interval, pooled
 
+TEMPLATES = Path(__file__).resolve().with_name("templates")
+
+
+def template(name: str) -> str:
+    """Text of a file among the templates."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+TEXTS = json.loads(template("texts.json"))
+"""Texts by use: the severity scale, definitions of metrics and error bars, words for parameters."""
 Z95 = 1.959963984540054
 """Half-width of a 95 % normal interval, in standard errors."""
 SIGNED = frozenset({"collusion_gain"})
@@ -37,13 +50,13 @@ class Figure(NamedTuple):
     """
 
     value: float
-    low: float | None
-    high: float | None
-    theory: float | None
-    coalition: tuple[int, ...]
-    levels: tuple[float, ...]
-    error_bar: str
-    replicates: int
+    low: float | None = None
+    high: float | None = None
+    theory: float | None = None
+    coalition: Coalition = ()
+    levels: tuple[float, ...] = ()
+    error_bar: str = ""
+    replicates: int = 1
 
     def map(self, change: Callable[[float], float]) -> Figure:
         """Apply an increasing function to value, interval and theory."""
@@ -56,6 +69,26 @@ class Figure(NamedTuple):
         """Apply a decreasing function to value, interval and theory."""
         mapped = self.map(change)
         return mapped._replace(low=mapped.high, high=mapped.low)
+
+    @property
+    def ceiling(self) -> float:
+        """Closed form if plausible, else the interval's upper end."""
+        if self.low is None or self.high is None:
+            return self.value
+        slack = self.high - self.low
+        if self.theory is not None and self.low - slack <= self.theory <= self.high + slack:
+            return self.theory
+        return self.high
+
+    @property
+    def floor(self) -> float:
+        """Lower bound, mirrored from `ceiling`."""
+        return -self.turned(lambda value: -value).ceiling
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of the upper bound."""
+        return severity(self.ceiling)
 
     @property
     def half(self) -> float | None:
@@ -277,7 +310,8 @@ def _minus(text: str, *, strip: bool = False) -> str:
 class Severity(NamedTuple):
     """One step of the severity scale.
 
-    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error.
+    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error, as ``bound`` says in words.
+    Of five ``bars`` ``rank`` are filled.
     """
 
     rank: int
@@ -285,27 +319,11 @@ class Severity(NamedTuple):
     below: float
     meaning: str
     style: str
-
-    @property
-    def bars(self) -> str:
-        """Five blocks, of which ``rank`` are filled."""
-        return "■" * self.rank + "□" * (5 - self.rank)
-
-    @property
-    def bound(self) -> str:
-        """The step's range of normalized errors."""
-        return f"below {self.below:g}" if self.below < inf else f"{SCALE[-2].below:g} and up"
+    bars: str
+    bound: str
 
 
-SCALE = (
-    Severity(
-        5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"
-    ),
-    Severity(4, "severe", 0.25, "the attacker knows 75 to 95 % of the variance", "color(172)"),
-    Severity(3, "high", 0.5, "the attacker knows 50 to 75 % of the variance", "color(136)"),
-    Severity(2, "moderate", 0.75, "the attacker knows 25 to 50 % of the variance", "color(67)"),
-    Severity(1, "low", inf, "the attacker knows less than 25 % of the variance", "color(31)"),
-)
+SCALE = tuple(Severity(**step) for step in TEXTS["scale"])
 
 
 def severity(normalized_error: float) -> Severity:

@@ -14,7 +14,7 @@ from auditor.results.records import ExpectationRecord, Remedy
 
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
-from .reading import ERROR, Reading, best_single, ceiling
+from .reading import ERROR, Reading, best_single
 from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import MARKS, State, Verdict, most_telling
 
@@ -49,7 +49,7 @@ class Bar(NamedTuple):
     @property
     def state(self) -> State:
         """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
-        if ceiling(self.left) < self.target:
+        if self.left.ceiling < self.target:
             return "bad"
         return "good" if self.left.low is not None and self.left.low >= self.target else "open"
 
@@ -80,8 +80,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     if reproduces_a_figure(result):
         return _claims(result)
     state = _state(result, found)
-    concerned = [one for one in found if one.state == state] or list(found)
-    one = most_telling(concerned)
+    one = most_telling([one for one in found if one.state == state] or list(found))
     if one is None:
         why = "no attack gave an error for the released copies"
         return Headline(
@@ -159,8 +158,7 @@ def _gate_and_action(
             if bad < every
             else f", with any of the {every} schemes"
         )
-        ranked = sorted(found, key=lambda each: -each.left)
-        action = next(iter(remedies(reading, ranked)), ADVISE)
+        action = next(iter(remedies(reading, sorted(found, key=lambda each: -each.left))), ADVISE)
         if good:
             action = f"Release copies of {_names(good)} instead."
         elif one.kept or one.shown:
@@ -286,10 +284,10 @@ def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
     bars = []
     for one in found:
         held = []
-        settings = [each for each in reading.settings(ERROR) if each.scheme == one.scheme]
-        peers = [each for each in settings if not reading.given(each.knowledge)] or settings
+        settings = reading.settings(ERROR, one.scheme)
+        peers = [each for each in settings if not reading.given(each)] or settings
         for name in reading.attributes:
-            hidden = [each for each in peers if name not in reading.given(each.knowledge)]
+            hidden = [each for each in peers if name not in reading.given(each)]
             least = lowest_attribute(reading, hidden, [name])
             if least is not None:
                 single = best_single(reading.unknown(least[0], name), least[2].coalition)
@@ -306,8 +304,7 @@ def _bar(one: Verdict, name: str, worst: Figure, single: Figure | None) -> Bar:
 
 
 def _least(one: Verdict) -> Bar:
-    left = min(one.exposures, key=lambda shown: shown.value)
-    return _bar(one, "", left, None)
+    return _bar(one, "", min(one.exposures, key=lambda shown: shown.value), None)
 
 
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
@@ -328,7 +325,10 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
-    name, other = clipped(release.scheme, 60), _other(remedy)
+    name, other = clipped(release.scheme, 60), ""
+    if remedy.lossless is not None:
+        scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
+        other = f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
         return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
@@ -342,10 +342,3 @@ def _levels(kind: str, levels: Sequence[float]) -> str:
     shown = [f"{level:g}" for level in levels]
     text = ", ".join(shown) if len(shown) <= 2 else f"{shown[0]} … {shown[-1]}"
     return f"retention of at most {text}" if kind == "retention" else f"levels of at least {text}"
-
-
-def _other(remedy: Remedy) -> str:
-    if remedy.lossless is None:
-        return ""
-    scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
-    return f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"

@@ -13,7 +13,7 @@ from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
 
-from .figures import Figure, Severity, clipped, listed, severity, share, with_error
+from .figures import TEXTS, Figure, Severity, clipped, listed, severity, share, with_error
 from .reading import (
     BEYOND,
     ERROR,
@@ -24,7 +24,6 @@ from .reading import (
     Reading,
     Setting,
     best_single,
-    ceiling,
     lowest,
     unique,
 )
@@ -104,14 +103,14 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
 
     Guesses of categories have priority, unless errors of numbers are lower.
     """
-    found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
+    found = [setting for setting in settings if not reading.given(setting)] or settings
     guessing = [setting for setting in found if guesses_categories(reading, setting)]
     others = [setting for setting in found if setting not in guessing]
     if not guessing or not others:
         return found
     by_guesses, by_numbers = (
         min(
-            (ceiling(shown) for one in some for shown in reading.figures(one).values()),
+            (shown.ceiling for one in some for shown in reading.figures(one).values()),
             default=math.nan,
         )
         for some in (guessing, others)
@@ -126,9 +125,9 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
         found = losses(reading, setting)
         worst = lowest(found.values())
         if worst is not None:
-            order, single = (ceiling(worst), 0.0), best_single(found, worst.coalition)
+            order, single = (worst.ceiling, 0.0), best_single(found, worst.coalition)
             if order[0] < EXACT:
-                order = 0.0, ceiling(single) if single else 1.0
+                order = 0.0, single.ceiling if single else 1.0
             ranked.append((order, setting))
     return _least(ranked)
 
@@ -144,10 +143,10 @@ def lowest_attribute(
         (setting, name, shown)
         for setting in settings
         for name in names or reading.attributes
-        if name not in (EVERYTHING, *reading.given(setting.knowledge))
+        if name not in (EVERYTHING, *reading.given(setting))
         and (shown := lowest(reading.unknown(setting, name).values())) is not None
     ]
-    return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
+    return min(found, key=lambda one: (one[2].ceiling, len(one[2].coalition)), default=None)
 
 
 def _settings(reading: Reading) -> list[Setting]:
@@ -161,20 +160,12 @@ def leader(reading: Reading) -> Setting | None:
     The strongest attack with perfect knowledge, without exact reconstructions.
     """
     worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
-    bounds = {one: ceiling(shown) for one, shown in worst.items() if shown}
+    bounds = {one: shown.ceiling for one, shown in worst.items() if shown}
     strong = (strongest(reading, scheme) for scheme in reading.schemes)
     exact = {one.scheme for one in strong if one and bounds[one] < EXACT}
     return _least(
         [
-            (
-                (
-                    one.knowledge != PERFECT,
-                    bool(reading.given(one.knowledge)),
-                    one.scheme in exact,
-                    bound,
-                ),
-                one,
-            )
+            ((one.knowledge != PERFECT, bool(reading.given(one)), one.scheme in exact, bound), one)
             for one, bound in bounds.items()
         ]
     )
@@ -186,28 +177,10 @@ def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | Non
     )[1]
 
 
-UTILITIES = {
-    "utility_mean_error": (
-        "standard deviations",
-        "root mean square difference between the means of copy and original",
-    ),
-    "utility_covariance_error": (
-        "share",
-        "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation",
-    ),
-    "utility_correlation_error": (
-        "correlation",
-        "root mean square difference between the correlations of copy and original",
-    ),
-}
+UTILITIES: dict[str, Names] = TEXTS["utilities"]
 """Unit and meaning of the utility metrics without a model."""
 LOSS, MODEL = "utility_loss_", "utility_"
-PATHS = {
-    "data.rows": "records",
-    "data.spectrum.attributes": "attributes",
-    "schemes[*].levels.count": "copies released",
-    "replicates": "replicates",
-}
+PATHS: dict[str, str] = TEXTS["paths"]
 """Words for the most frequent swept paths."""
 
 
@@ -258,14 +231,7 @@ def attribute_text(attribute: str) -> str:
     return "all attributes" if attribute == EVERYTHING else attribute
 
 
-OF_THE_AUDIT = {
-    "every-cell": "the best line through the originals, on every cell held",
-    "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
-    "coincidences": "least squares, for who knows which cells carry the same noise",
-    "noise-density": "Bayes' rule, for who knows the density of the noise",
-    "known-generator": "the noise drawn again from its seed",
-    "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
-}
+OF_THE_AUDIT: dict[str, str] = TEXTS["estimates of the audit"]
 """Estimates by the audit itself from both originals and copies."""
 
 
@@ -402,7 +368,7 @@ class MatrixCell(NamedTuple):
     @property
     def severity(self) -> Severity | None:
         """The worse of the overall grade and the most exposed attribute's grade."""
-        return severity(ceiling(self.exposed[1])) if self.exposed else self.whole
+        return self.exposed[1].severity if self.exposed else self.whole
 
     @property
     def whole(self) -> Severity | None:
@@ -456,8 +422,8 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
     found, errors = losses(reading, setting), reading.figures(setting)
     worst = lowest(found.values())
     if worst is None:
-        gap = reading.gap_of(*setting[1:])
-        return MatrixCell(setting.scheme, *((gap.status, gap.reason) if gap else ("missing", "")))
+        gaps = (gap[3:5] for gap in reading.gaps if gap[:3] == setting[1:])
+        return MatrixCell(setting.scheme, *next(gaps, ("missing", "")))
     coalition, alone = worst.coalition, best_single(found, worst.coalition)
     by_attribute = (
         (name, reading.figures(setting, ERROR, name).get(coalition))
@@ -474,10 +440,10 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
         reading.figures(setting, GAIN).get(coalition),
         tuple((name, shown) for name, shown in by_attribute if shown),
         guesses(reading, setting, coalition),
-        tuple(sorted(reading.given(setting.knowledge))),
+        tuple(sorted(reading.given(setting))),
     )
     most, whole = lowest_attribute(reading, [setting]), cell.whole
-    worse = most and whole and severity(ceiling(most[2])).rank > whole.rank
+    worse = most and whole and most[2].severity.rank > whole.rank
     return cell._replace(exposed=most[1:]) if most and worse else cell
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from auditor.base import AuditorError
@@ -17,6 +16,7 @@ from auditor.results.model import AuditResult
 from .audit_charts import charts
 from .audit_document import audit_document
 from .chart import CONFIG, Chart
+from .figures import template
 from .html import environment
 from .reading import Reading
 
@@ -87,11 +87,8 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
     """Chart of the page as one Altair chart."""
     values = _choices(chart, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
-    kept = [
-        {key: part for key, part in view.items() if key not in ("params", "$schema")}
-        for view in chart.views
-    ]
-    views = [one | {"width": width} for one in kept]
+    kept = ("data", "height", "layer")
+    views = [{"width": width, **{key: view[key] for key in kept}} for view in chart.views]
     document = views[0] if len(views) == 1 else {"hconcat": views}
     legend, *params = chart.views[0]["params"]
     at = [f"points-{place}" for place in range(len(views))]
@@ -133,9 +130,8 @@ def _coloured(text: str) -> str:
 
 @cache
 def _palette() -> dict[str, str]:
-    style = (Path(__file__).parent / "templates/report.css").read_text(encoding="utf-8")
-    light = style.partition("@media")[0]
-    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", light))
+    style = template("report.css")
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", style.partition("@media")[0]))
 
 
 DRAWS = ("altair", "narwhals", "jsonschema")

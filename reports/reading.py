@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from auditor.base.types import Coalition, Plain
 from auditor.results.model import AuditResult
-from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
+from auditor.results.records import (
+    AttributeSummary,
+    DataSummary,
+    Distribution,
+    Measurement,
+    Picture,
+    cells,
+    grouped,
+    in_clear,
+)
 
 from .figures import Figure, figure
 
@@ -70,9 +79,7 @@ class Reading:
         for records in cells(result.measurements).values():
             shown, one = figure(records), records[0]
             if shown is not None:
-                point = self.point_of(one.sweep)
-                setting = Setting(point, one.scheme, one.knowledge, one.attack)
-                key = (setting, one.metric, one.attribute)
+                key = (self.setting_of(one), one.metric, one.attribute)
                 self._figures.setdefault(key, {})[one.coalition] = shown
         self._take_out_what_was_given()
         self._copies = self._count_copies()
@@ -93,7 +100,7 @@ class Reading:
         The error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``.
         """
         for (setting, metric, attribute), found in list(self._figures.items()):
-            given = self.given(setting.knowledge)
+            given = self.given(setting)
             if metric != ERROR or attribute != EVERYTHING or not given:
                 continue
             variances = self._variances(setting.point)
@@ -140,6 +147,10 @@ class Reading:
         """Sweep point's number; 0 if it was never measured."""
         return self._numbers.get(self._key(sweep), 0)
 
+    def setting_of(self, one: Measurement | Distribution | Picture) -> Setting:
+        """Setting of a record."""
+        return Setting(self.point_of(one.sweep), one.scheme, one.knowledge, one.attack)
+
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
     ) -> Figures:
@@ -152,25 +163,29 @@ class Reading:
         The smaller of the normalized error and the squared ratio of median errors.
         """
         errors, medians = (self.figures(setting, each, attribute) for each in (ERROR, MEDIAN))
+        if not medians:
+            return errors
         squared = {one: shown.map(lambda ratio: ratio**2) for one, shown in medians.items()}
         return {
             one: min(shown, squared.get(one, shown), key=lambda each: each.value)
             for one, shown in errors.items()
         }
 
-    def settings(self, metric: str | None = None) -> list[Setting]:
-        """Every setting with figures, optionally of one metric."""
+    def settings(self, metric: str, scheme: str | None = None) -> list[Setting]:
+        """Every setting with figures of a metric, optionally of one scheme."""
         return unique(
-            setting for setting, measured, _ in self._figures if metric in (None, measured)
+            one
+            for one, measured, _ in self._figures
+            if metric == measured and scheme in (None, one.scheme)
         )
 
     def keys(self) -> list[tuple[Setting, str, str]]:
         """Every (setting, metric, attribute) with figures."""
         return list(self._figures)
 
-    def given(self, knowledge: str | None) -> set[str]:
-        """Attributes that a state of knowledge contains in clear."""
-        stated = self.result.scenario.get("knowledge")
+    def given(self, setting: Setting) -> set[str]:
+        """Attributes that a setting's knowledge contains in clear."""
+        stated, knowledge = self.result.scenario.get("knowledge"), setting.knowledge
         found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
             known = use.get("known-attributes") if isinstance(use, dict) else None
@@ -205,7 +220,7 @@ class Reading:
         releases = self.result.releases
         counts = [((self.point_of(one.sweep), one.scheme), len(one.levels)) for one in releases]
         for (setting, _, _), found in self._figures.items():
-            counts += [(setting[:2], coalition[-1]) for coalition in found if coalition]
+            counts.append((setting[:2], max((one[-1] for one in found if one), default=0)))
         # an increasing order keeps the largest count
         return dict(sorted(counts, key=lambda one: one[1]))
 
@@ -220,10 +235,6 @@ class Reading:
                     (self._key(record.sweep), record.coalition, record.replicate)
                 )
         return [Gap(*key, len(where)) for key, where in found.items()]
-
-    def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
-        """Gap of an adversary against a scheme, or None."""
-        return next((gap for gap in self.gaps if gap[:3] == (scheme, knowledge, attack)), None)
 
     def point_text(self, point: int) -> str:
         """Format a sweep point: ``data.rows = 1000, replicates = 3``."""
@@ -240,30 +251,15 @@ def lowest(found: Iterable[Figure]) -> Figure | None:
     best: Figure | None = None
     least = 0.0
     for shown in ordered:
-        here = ceiling(shown)
+        here = shown.ceiling
         if best is None or here < least - 1e-9 * max(1e-9, abs(least)):
             best, least = shown, here
     return best
 
 
-def ceiling(shown: Figure) -> float:
-    """Closed form if plausible, else the interval's upper end."""
-    if shown.low is None or shown.high is None:
-        return shown.value
-    slack = shown.high - shown.low
-    if shown.theory is not None and shown.low - slack <= shown.theory <= shown.high + slack:
-        return shown.theory
-    return shown.high
-
-
 def best(found: Sequence[Figure]) -> Figure:
     """Figure with the highest lower bound."""
-    return max(found, key=lambda shown: (floor(shown), -len(shown.coalition)))
-
-
-def floor(shown: Figure) -> float:
-    """Lower bound, mirrored from `ceiling`."""
-    return -ceiling(shown.turned(lambda value: -value))
+    return max(found, key=lambda shown: (shown.floor, -len(shown.coalition)))
 
 
 def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from auditor.base.types import Plain
+from auditor.base.types import Names, Plain
 from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 
 from .figures import (
+    TEXTS,
     Figure,
     braces,
     copies,
@@ -144,18 +145,18 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Data, seed, time and platform as terms."""
     made, table = result.provenance, next(iter(result.data), None)
     key = f" (under the key {made.fingerprint_key}, which stays with the owner)"
-    found = [
-        ("Data", ": ".join(filter(None, (table.source, table.description))) if table else ""),
-        ("Licence", table.licence if table else ""),
-        ("Disclosure", disclosure_text(result)),
-        ("Table", rows_text(result)),
-        ("Fingerprint", f"{made.fingerprint}{key if made.fingerprint_key else ''}"),
-        ("Seed", str(made.seed)),
-        ("Started", f"{made.start}, took {made.duration:.1f} s"),
-        ("Platform", made.platform),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
-    ]
-    return [(term, text) for term, text in found if text]
+    found = {
+        "Data": ": ".join(filter(None, (table.source, table.description))) if table else "",
+        "Licence": table.licence if table else "",
+        "Disclosure": disclosure_text(result),
+        "Table": rows_text(result),
+        "Fingerprint": f"{made.fingerprint}{key if made.fingerprint_key else ''}",
+        "Seed": str(made.seed),
+        "Started": f"{made.start}, took {made.duration:.1f} s",
+        "Platform": made.platform,
+        "Versions": ", ".join(f"{name} {version}" for name, version in made.versions.items()),
+    }
+    return [one for one in found.items() if one[1]]
 
 
 def reproduce(result: AuditResult) -> str:
@@ -226,7 +227,7 @@ class Numbers:
     ``given`` attributes are known in clear. An empty ``attribute`` means whole records.
     """
 
-    def __init__(self, total: int, given: Sequence[str] = (), attribute: str = "") -> None:
+    def __init__(self, total: int, given: Names = (), attribute: str = "") -> None:
         self.total, self.attribute = total, attribute
         known = f" to an adversary who was given {listed(given)} of every record"
         self.given = known if given else ""
@@ -372,66 +373,6 @@ class Definition(NamedTuple):
     meaning: str
 
 
-METRICS = {
-    "distortion": (
-        "D = (1/nN) Σ (x̂ − x)²",
-        "mean squared error of the reconstruction over records and attributes, in squared data units",
-    ),
-    "rmse": ("√D", "square root of the distortion, in data units"),
-    "normalized_error": (
-        "N·D / tr K_X",
-        "squared error over the data's variance, both summed over attributes: 0 is exact, 1 no better than the mean",
-    ),
-    "collusion_gain": (
-        "1 − D(coalition) / min D(one member alone)",
-        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict. For categories D is "
-        "1 − the probability given to the true value",
-    ),
-    "within": ("", "share of the records reconstructed within a tolerance"),
-    "exact": (
-        "|x̂ − x| < s/2",
-        "share of the records whose value is recovered exactly at its column's resolution s, the greatest step of which all its values are "
-        "multiples; where a copy is top-coded or suppressed, squared error hides it",
-    ),
-    "reconstruction_probability": (
-        "",
-        "probability that an attacker gives to a record's true value, averaged over records; the best guess is judged by accuracy",
-    ),
-    "posterior_max": (
-        "",
-        "largest posterior probability that an attacker gives to one value, averaged over records",
-    ),
-    "delta_growth": (
-        "",
-        "largest growth from prior to posterior probability of any property of one record",
-    ),
-    "rho_breach": (
-        "",
-        "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round",
-    ),
-    "seconds": (
-        "",
-        "processor time of the step; it depends on the machine and is no part of the reproducible figures",
-    ),
-}
-
-ERROR_BARS = {
-    "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
-    "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
-    "redraws": (
-        "from the spread between additional draws of the release: of the noise, and of the adversary's records"
-    ),
-    "jackknife": "from a jackknife: blocks of rows are left out in turn, the attack held, and the spread measured",
-    "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
-    "replicates": "from the spread between replicates, each of which draws the noise anew",
-    "replicates-needed": (
-        "without an error bar: one release does not show the spread of a draw common to all its records (an estimated distribution, a "
-        "matrix, known records), nor of a gain over a copy with an unstable error; five `replicates` or more do"
-    ),
-    "none": "without an error bar: the figure is exact, or no spread could be stated for it",
-}
-
-
 def metric_definitions(reading: Reading) -> list[Definition]:
     """Define the metrics in the results, each in a sentence."""
     found = [_definition(name) for name in reading.metrics]
@@ -442,8 +383,8 @@ def metric_definitions(reading: Reading) -> list[Definition]:
 
 
 def _definition(name: str) -> Definition:
-    if name in METRICS:
-        return Definition(name, *METRICS[name])
+    if name in TEXTS["metrics"]:
+        return Definition(name, *TEXTS["metrics"][name])
     if name.startswith("utility_"):
         return Definition(name, "", utility_meaning(name))
     known = KNOWN.get(base(name))
@@ -458,31 +399,14 @@ def error_bars(reading: Reading) -> list[tuple[str, str]]:
     return [
         (
             kind,
-            f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "",
+            f"{meaning[:1].upper()}{meaning[1:]}."
+            if (meaning := TEXTS["error bars"].get(kind, ""))
+            else "",
         )
         for kind in kinds
     ]
 
 
-_PARAGRAPHS = [
-    (
-        "",
-        "The owner of a table releases several perturbed copies of it, each to a recipient trusted to a different degree. "
-        "Recipients may pool their copies: a coalition is the set of copies that one adversary holds. Each attack turns what "
-        "an adversary holds and knows into an estimate of the original records, and the audit compares that estimate with the "
-        "records themselves. Only aggregates of the comparison are kept.",
-    ),
-    (
-        "±",
-        "is half of a 95 % interval: in repetitions of the audit, the interval covers the true value 95 times in 100. What "
-        "moves the figures between repetitions is the noise of the copies; the table stays the same.",
-    ),
-    (
-        "Theory",
-        "is the closed form of the same quantity, computed from the law of the noise and the table's own second moments, "
-        "without looking at the copies. A figure that theory and measurement both give is proved twice.",
-    ),
-]
 _SPEAKS = "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
 _DECIDES = (
     "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "
@@ -518,7 +442,7 @@ GUESSES = (
 def prose(*, categories: bool) -> list[tuple[str, str]]:
     """Method's paragraphs as pairs of term and text."""
     verdict = [_SPEAKS, *([_GUESSED] if categories else []), _DECIDES]
-    return [*_PARAGRAPHS, ("The verdict", " ".join(verdict))]
+    return [*TEXTS["method"], ("The verdict", " ".join(verdict))]
 
 
 def terms(*, numbers: bool, categories: bool) -> str:

@@ -135,8 +135,7 @@ class Writer:
 
     def _code(self, block: tree.Code) -> None:
         text = f"{block.title}:\n{block.text}" if block.title else block.text
-        plain = Rich(text.rstrip("\n"))
-        self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
+        self.console.print(Rich(text.rstrip("\n")), no_wrap=True, overflow="ignore", crop=False)
 
     def _checks(self, block: tree.Checks) -> None:
         for one in block.found:
@@ -165,8 +164,7 @@ class Writer:
         left = len(block.rows) - MOST
         if self.brief and left > 0:
             self._print(f"… and {left} weaker adversaries", "dim")
-        below = (f" <{one.below:g}" * (one.below < 10) for one in SCALE)
-        steps = zip(SCALE, below, strict=True)
+        steps = zip(SCALE, (f" <{one.below:g}" * (one.below < 10) for one in SCALE), strict=True)
         line = Rich("  ").join(Rich(one.word + text, style=one.style) for one, text in steps)
         self.console.print(line)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.types import Names
+from auditor.base.types import Coalition, Names, Plain
 from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
@@ -50,7 +50,7 @@ from .matrix import (
     phrase,
     strongest,
 )
-from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, floor, lowest
+from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, lowest
 from .sentences import Bound, Classes, Numbers
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
@@ -84,11 +84,6 @@ class Exposure(NamedTuple):
     tied: Names
     by: str = ""
 
-    @property
-    def severity(self) -> Severity:
-        """Severity of this attribute's upper bound."""
-        return severity(ceiling(self.shown))
-
 
 class Disclosure(NamedTuple):
     """Records whose sensitive value an attack on classes claims rightly.
@@ -114,14 +109,10 @@ class Given(NamedTuple):
     alone: float | None
 
     @property
-    def severity(self) -> Severity:
-        return severity(ceiling(self.shown))
-
-    @property
     def rank(self) -> int:
         """Rank of the severity if copies remove at least `LITTLE` of the error, else 0."""
-        by_copies = self.alone is None or ceiling(self.shown) < (1 - LITTLE) * self.alone
-        return self.severity.rank if by_copies else 0
+        by_copies = self.alone is None or self.shown.ceiling < (1 - LITTLE) * self.alone
+        return self.shown.severity.rank if by_copies else 0
 
 
 class Scale(NamedTuple):
@@ -140,8 +131,8 @@ class Verdict:
     ----------
     setting : Setting or None
         The strongest attack.
-    worst, single : Figure or None
-        Normalized error of worst coalition and best member.
+    worst : Figure or None
+        Normalized error of the worst coalition.
     shown, kept : (str, Figure) or None
         Attribute with most unperturbed values, in a copy or among perturbed values.
     beside_errors : bool
@@ -157,7 +148,6 @@ class Verdict:
     sentence: str
     setting: Setting | None = None
     worst: Figure | None = None
-    single: Figure | None = None
     gain: Figure | None = None
     exposed: Exposure | None = None
     who: str = ""
@@ -191,7 +181,7 @@ class Verdict:
         """``good`` only if all intervals are at or above the target."""
         if (
             self.finding in ("exact", "refuted")
-            or any((ceiling(left) < self.target) for left in self.exposures)
+            or any(left.ceiling < self.target for left in self.exposures)
             or (self.given and self.given.rank > FINE)
             or self.beside_errors
             or self.understated
@@ -226,7 +216,7 @@ class Verdict:
         if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
             return ""
         who = listed([clipped(name, 30) for name in self.given.names])
-        return f", {self.given.severity.word} to whoever knows {who}"
+        return f", {self.given.shown.severity.word} to whoever knows {who}"
 
     @property
     def mark(self) -> str:
@@ -322,7 +312,7 @@ class Verdict:
     @property
     def severity(self) -> Severity | None:
         """The worst severity of any measure, or of the most exposed attribute."""
-        return self.singled_out.severity if self.singled_out else self.whole
+        return self.singled_out.shown.severity if self.singled_out else self.whole
 
     @property
     def whole(self) -> Severity | None:
@@ -334,7 +324,7 @@ class Verdict:
     def singled_out(self) -> Exposure | None:
         """The most exposed attribute, if its severity exceeds the overall one."""
         one, whole = self.exposed, self.whole
-        return one if one and whole and one.severity.rank > whole.rank else None
+        return one if one and whole and one.shown.severity.rank > whole.rank else None
 
     @property
     def grade(self) -> str:
@@ -399,18 +389,12 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
         (float(bound), record.status)
         for record in reading.result.expectations
         if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme)
-        for bound in [_at_least(record.where.get("unknown"))]
-        if bound is not None
+        for unknown in [record.where.get("unknown")]  # results files may be edited
+        if isinstance(unknown, dict) and isinstance(bound := unknown.get("at-least"), int | float)
     ]
     statuses = [status for _, status in found]
     status = next((one for one in ("fails", "undecided", "holds") if one in statuses), "")
     return max((bound for bound, _ in found), default=HALF), status
-
-
-def _at_least(unknown: Any) -> float | None:
-    # results files may be edited
-    bound = unknown.get("at-least") if isinstance(unknown, dict) else None
-    return bound if isinstance(bound, int | float) else None
 
 
 class _Judge:
@@ -422,7 +406,7 @@ class _Judge:
         worst = lowest(self.found.values())
         assert worst is not None  # `strongest` returns only settings with figures
         self.worst = worst
-        self.given = reading.given(setting.knowledge)
+        self.given = reading.given(setting)
         self.total = reading.copies_of(setting.scheme, setting.point)
         if guesses_categories(reading, setting):
             self.numbers: Numbers = Classes(self.total, reading, setting)
@@ -447,7 +431,6 @@ class _Judge:
 
     def base(self) -> Verdict:
         reading, setting, coalition = self.reading, self.setting, self.worst.coalition
-        errors, alone = reading.figures(setting), best_single(self.found, coalition)
         target, asked = target_of(reading, setting.scheme)
         releases = reading.result.releases
         return Verdict(
@@ -455,8 +438,7 @@ class _Judge:
             "alone",
             f"No coalition of two or more was measured; {self.numbers.leaves(self.worst, begin=False)}.",
             setting,
-            errors.get(coalition),
-            None if alone is None else errors.get(alone.coalition),
+            reading.figures(setting).get(coalition),
             reading.figures(setting, GAIN).get(coalition),
             self.exposed(),
             label(reading, setting),
@@ -485,7 +467,7 @@ class _Judge:
         found = [(one, news) for one, each in shares.items() for news in each.values()]
         if not found:
             return None
-        who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
+        who, news = max(found, key=lambda one: (one[1].floor, -len(one[1].coalition)))
         shown = self.reading.figures(who, DISCLOSED)[news.coalition]
         return Disclosure(str(who.attack), shown, news)
 
@@ -497,25 +479,25 @@ class _Judge:
             for name in names
             for shown in self.reading.figures(one, metric, name).values()
         ]
-        most = max(every, key=lambda one: floor(one[1]), default=None)
+        most = max(every, key=lambda one: one[1].floor, default=None)
         return most if most is None or not sure or _sure(most[1]) else None
 
     def given_more(self) -> Given | None:
         if self.given:
             return None
-        others = [one for one in self.reading.settings(ERROR) if one.scheme == self.setting.scheme]
+        others = self.reading.settings(ERROR, self.setting.scheme)
         found = [one for other in others for one in _left_to(self.reading, other)]
         more = min(
             found,
             key=lambda one: (
                 -one.rank if one.rank > FINE else 0,
-                ceiling(one.shown),
+                one.shown.ceiling,
                 one.attribute != EVERYTHING,
             ),
             default=None,
         )
         worst = lowest(self.reading.figures(self.setting).values())
-        stronger = more and worst and ceiling(more.shown) < ceiling(worst)
+        stronger = more and worst and more.shown.ceiling < worst.ceiling
         return more if stronger else None
 
     def pooling(self, base: Verdict) -> Verdict:
@@ -555,8 +537,7 @@ class _Judge:
         if gain.coalition not in errors:
             return None
         numbers = Numbers(self.total, attribute=clipped(name, 60))
-        single = best_single(errors, gain.coalition)
-        said = numbers.paying(gain, errors[gain.coalition], single)
+        said = numbers.paying(gain, errors[gain.coalition], best_single(errors, gain.coalition))
         said += " All attributes together do not show it."
         return replace(decided, finding="gain", sentence=said)
 
@@ -571,7 +552,7 @@ class _Judge:
         while single is not None and (other := least(self.reading, others)) is not None:
             others.remove(other)
             rival = _Judge(self.reading, other)
-            bounded = [g for g in rival.gains if ceiling(rival.found[g.coalition]) < single.value]
+            bounded = [g for g in rival.gains if rival.found[g.coalition].ceiling < single.value]
             if (paying := rival.paying(bounded)) is not None:
                 said, own = f"{paying[1]} That is {phrase(self.reading, other)}", decided.gain
                 if own:
@@ -608,9 +589,7 @@ class _Judge:
             return None
         first, best = min(measured, key=lambda item: item[1].value)
         peers = [
-            one
-            for one in reading.settings(ERROR)
-            if one.scheme == setting.scheme and _peers(reading, one, setting)
+            one for one in reading.settings(ERROR, setting.scheme) if _peers(reading, one, setting)
         ]
         rival = lowest_attribute(reading, peers)
         if rival is not None and _errors_differ(rival[2], best):
@@ -623,12 +602,12 @@ class _Judge:
 
 
 def _sure(shown: Figure | None) -> Figure | None:
-    sure = shown is not None and severity(1.0 - floor(shown)) != SCALE[-1]
+    sure = shown is not None and severity(1.0 - shown.floor) != SCALE[-1]
     return shown if sure else None
 
 
 def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
-    given = reading.given(setting.knowledge)
+    given = reading.given(setting)
     for name in reading.attributes if given else ():
         shown = lowest(reading.unknown(setting, name).values())
         if name not in given and shown is not None:
@@ -659,9 +638,7 @@ def _paying(bounds: list[Bound]) -> list[Figure]:
     ]
 
 
-def _pooled_worse(
-    held: list[dict[tuple[int, ...], Figure]], sign: int
-) -> tuple[Figure, Figure] | None:
+def _pooled_worse(held: list[dict[Coalition, Figure]], sign: int) -> tuple[Figure, Figure] | None:
     """Worst coalition's figure and its worst member's, if pooling is worse."""
     worse = []
     for figures in held:
@@ -708,7 +685,7 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
     return replace(verdict, sentence=f"{verdict.sentence} {said}")
 
 
-def _covers(where: dict[str, Any], verdict: Verdict) -> bool:
+def _covers(where: Plain, verdict: Verdict) -> bool:
     setting = verdict.setting
     if setting is None or any(field in where for field in ("coalition", "attribute", "sweep")):
         return False
@@ -721,7 +698,7 @@ def _admits(wanted: Any, value: str | None) -> bool:
 
 
 def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
-    return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
+    return not reading.given(other) or bool(reading.given(setting))
 
 
 def _errors_differ(least: Figure, other: Figure) -> bool:

@@ -22,6 +22,9 @@ from auditor.base.types import (
     CopyBlocks,
     Flags,
     Indices,
+    Options,
+    Pair,
+    Shape,
     unprinted,
 )
 from auditor.data.table import Table
@@ -115,7 +118,7 @@ def check_real(*values: Any) -> None:
             )
 
 
-def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
+def checked(estimate: Array, shape: Shape) -> Array:
     """Finite numbers of a shape; ``PluginError`` for others."""
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=float)
@@ -235,7 +238,7 @@ class Attack(Plugin):
         """Raise ``AuditorError`` for parameters that do not fit the table."""
         return
 
-    def check_scheme(self, public: Mapping[str, Any]) -> None:
+    def check_scheme(self, public: Options) -> None:
         """Raise ``AuditorError`` for parameters that do not fit the scheme."""
         return
 
@@ -255,7 +258,7 @@ class LinearAttack(Attack):
             Data are lacking; the message is the reason.
         """
 
-    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
         """Maps for several coalitions, of any sizes.
 
         An override with an ``AffineStack`` is 14 times faster for a thousand.
@@ -354,7 +357,7 @@ class Reconstruction:
         """Estimates, shape (b, N), for a block of copies, each (b, N)."""
         raise NotImplementedError
 
-    def intervals(self, copies: Arrays, confidence: float) -> tuple[Array, Array] | None:
+    def intervals(self, copies: Arrays, confidence: float) -> Pair | None:
         """Both ends of posterior intervals, shapes (b, N), or None."""
         return None
 
@@ -431,7 +434,7 @@ class CategoricalView(Informed):
     ``copies`` ascend. A label is a value, or a tuple of values, per code.
     """
 
-    copies: tuple[int, ...]
+    copies: Coalition
     law: UniformLaw
     knowledge: Knowledge
     labels: tuple[Any, ...]
@@ -450,7 +453,7 @@ class CategoricalView(Informed):
         )
 
 
-def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
+def probabilities(found: Any, shape: Shape, what: str) -> Array:
     """Plugin's probabilities after a check (``PluginError``).
 
     Real, of the shape, finite, nonnegative, rows summing to 1.
@@ -460,7 +463,7 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
     if P.shape != shape:
         raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
     if P.size and not (
-        float(P.min()) >= -ROUNDING and (np.abs(P.sum(axis=-1) - 1.0) <= ROUNDING).all()
+        float(P.min()) >= -ROUNDING and (np.abs(P @ np.ones(shape[-1]) - 1.0) <= ROUNDING).all()
     ):
         raise PluginError(f"{what} must be finite, not below 0, and sum to 1 in every record")
     return P

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from auditor.base.types import Plain
 from auditor.registry.parameters import FieldError, Form, Names, Whole, as_list, shown
 
 MOST_SPLITS = 8
@@ -272,13 +273,13 @@ def _check_tree(tree: Split | Leaf | None) -> None:
         raise FieldError(f"must have shares that sum to 1; got {sum(stated):g}", "tree")
 
 
-def _by_column(values: dict[str, Any]) -> dict[str, Any]:
+def _by_column(values: Plain) -> Plain:
     if not all(isinstance(value, str | int | float) for value in values.values()):
         raise ValueError("must be {column: value}")
     return values
 
 
-Values = Annotated[dict[str, Any], AfterValidator(_by_column)]
+Values = Annotated[Plain, AfterValidator(_by_column)]
 
 
 class Rule(Part):

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import SampleMoments
 from auditor.base import AuditorError, DataError, did_you_mean
-from auditor.base.types import Array, Flags, Indices, unprinted
+from auditor.base.types import Array, Flags, Indices, Names, Pair, Plain, unprinted
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
 from auditor.numerics.linear_algebra import quotient, regression, symmetric_root
@@ -95,19 +95,16 @@ class ModelledMoments(SampleMoments):
     """
 
     model: LinearModel
-    predictors: tuple[Array, Array] | None = None
+    predictors: Pair | None = None
 
-    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    def completed(self, mean: Array, covariance: Array) -> Pair:
         """Moments with the published regression."""
         return with_model(mean, covariance, self.model, self.predictors)
 
 
 def with_model(
-    mean: Array,
-    covariance: Array,
-    model: LinearModel,
-    predictors: tuple[Array, Array] | None = None,
-) -> tuple[Array, Array]:
+    mean: Array, covariance: Array, model: LinearModel, predictors: Pair | None = None
+) -> Pair:
     """Mean, (N,), and covariance, (N, N), under a published regression."""
     O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
     own = least_squares(mean, covariance, t, O)
@@ -166,11 +163,10 @@ class RegressionTree(NamedTuple):
 
     def leaf_of(self, x: Array) -> Indices:
         """Each record's leaf, shape (n,), from predictors, shape (n, m)."""
-        there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
-        return there.argmax(axis=0)
+        return ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2).argmax(axis=0)
 
 
-def stated(node: Split | Leaf, target: int, on: Indices, names: Sequence[str]) -> RegressionTree:
+def stated(node: Split | Leaf, target: int, on: Indices, names: Names) -> RegressionTree:
     """Tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
@@ -269,7 +265,7 @@ class TreeMoments(SampleMoments):
         means, covariances = (np.array(part) for part in zip(*laws, strict=True))
         return Leaves(weight, means, covariances, box)
 
-    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    def completed(self, mean: Array, covariance: Array) -> Pair:
         """Moments of the mixture of all leaves."""
         O, (weight, means, K, box) = self.tree.on, self.leaves(mean, covariance)  # noqa: E741 - the symbols above
         moved = []
@@ -293,7 +289,7 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
     )
 
 
-def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
+def mixed(weight: Array, means: Array, covariances: Array) -> Pair:
     """Mean, (N,), and covariance, (N, N), of a mixture."""
     mean = weight @ means
     d = means - mean
@@ -316,8 +312,7 @@ def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[Lin
     """Regression in each leaf, with the published mean and variance."""
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
-    estimated = explained + own.variance
-    rho = quotient(tree.variance, estimated).clip(max=1.0)
+    rho = quotient(tree.variance, explained + own.variance).clip(max=1.0)
     b = rho[:, None] * own.coefficients
     a = tree.mean - np.einsum("li,li->l", b, box.mean)
     left = np.maximum(0.0, tree.variance - rho**2 * explained)
@@ -395,8 +390,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     q, off = np.full(size, 1.0 / size), np.inf
     for _ in range(MOST_SWEEPS):
         for cells, shares in tables:
-            now = np.bincount(cells, q, shares.size)
-            q *= quotient(shares, now)[cells]
+            q *= quotient(shares, np.bincount(cells, q, shares.size))[cells]
         off = max(
             (
                 float(np.abs(np.bincount(cells, q, shares.size) - shares).max())
@@ -470,7 +464,7 @@ def conditional_entropy(share: Array, x: Indices, y: Indices) -> float:
 
 
 def cells_of(
-    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
+    names: Names, attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
 ) -> Indices:
     """Each domain value's combination of some attributes, shape (s,).
 
@@ -494,9 +488,7 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
     return known.index(name)
 
 
-def _holds(
-    values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> Flags:
+def _holds(values: Plain, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> Flags:
     holds: Flags = np.ones(
         int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
     )

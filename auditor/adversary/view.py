@@ -14,17 +14,17 @@ values, or ``KnownPairs``. ``uniform-prior`` gives none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Codes, Indices, unprinted
+from auditor.base.types import Array, Coalition, Codes, Indices, Options, Pair, Plain, unprinted
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
@@ -90,7 +90,7 @@ class ExactMoments(Given):
     what = "the data's exact mean and covariance"
     mean: Array
     covariance: Array
-    distribution: Callable[[int], tuple[Array, Array]] | None = None
+    distribution: Callable[[int], Pair] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +101,7 @@ class SampleMoments(Given):
     by_copy = "copies"
     copies: Moments
 
-    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    def completed(self, mean: Array, covariance: Array) -> Pair:
         """Add published knowledge to the estimated moments; none here."""
         return mean, covariance
 
@@ -181,7 +181,7 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
     return EPS * np.where(noise > 0, relative, np.sqrt(np.maximum(loudest, EPS)))
 
 
-def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+def combinations(w: Array, mean: Array, covariance: Array) -> Pair:
     """Means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
 
     Weights of shape (B, M).
@@ -240,18 +240,18 @@ class View(Informed):
     """
 
     attributes: tuple[str, ...]
-    copies: tuple[int, ...]
+    copies: Coalition
     levels: tuple[float, ...]
     knowledge: Knowledge
     law: NoiseLaw | None
     centre: Array
     released: Moments
     given: Given = NOTHING
-    scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    scheme: Options = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
     steps: Callable[[], Array] = lambda: np.full(1, np.nan)
     shown: Callable[[], Sequence[ShownColumn]] = tuple
-    starts: dict[str, Any] = field(default_factory=dict)
+    starts: Plain = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seal(self.centre, *(() if self.law is None else vars(self.law).values()))
@@ -282,7 +282,7 @@ class View(Informed):
         return kept
 
     @cached_property
-    def _kept(self) -> dict[tuple[int, ...], View]:
+    def _kept(self) -> dict[Coalition, View]:
         return {}
 
     @cached_property
@@ -320,7 +320,7 @@ class View(Informed):
         return np.asarray(np.kron(self.weights, np.eye(self.width)))
 
     @property
-    def counting(self) -> tuple[int, ...]:
+    def counting(self) -> Coalition:
         """Copies that are jointly sufficient by the law, or show more columns, else all."""
         law = self.law
         if not isinstance(law, KroneckerNoise):
@@ -337,7 +337,7 @@ class View(Informed):
         )
 
     @cached_property
-    def _combination(self) -> tuple[Array, Array] | None:
+    def _combination(self) -> Pair | None:
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
@@ -366,7 +366,7 @@ class View(Informed):
             )
         return float(self._combination[1])
 
-    def combined(self, moments: Moments) -> tuple[Array, Array]:
+    def combined(self, moments: Moments) -> Pair:
         """Mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
         held = moments is self.held
         covariance = self.held_covariance if held else moments.covariance(max(1, moments.count - 1))
@@ -380,7 +380,7 @@ class View(Informed):
         return mean, covariance, *descending_eigen(covariance)
 
     @cached_property
-    def data_moments(self) -> tuple[Array, Array]:
+    def data_moments(self) -> Pair:
         """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as known or estimated.
 
         ``Estimated``: ``Cov − v·K_0`` of the best combination, clipped to be positive
@@ -396,7 +396,7 @@ class View(Informed):
         return self.given.completed(*self.estimated_moments)
 
     @cached_property
-    def estimated_moments(self) -> tuple[Array, Array]:
+    def estimated_moments(self) -> Pair:
         """Moments of the data estimated from the held rows, or ``NotApplicable``."""
         mean, covariance = self.combined(self.held)
         v = self.combined_variance

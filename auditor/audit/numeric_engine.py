@@ -23,7 +23,6 @@ from auditor.audit.base.session import (
     is_linear,
     made_attack,
 )
-from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.measures.closeness import Baseline
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric_evidence import add_evidence, gains_of
@@ -57,10 +56,9 @@ class NumericSession(Session):
             whole = _gathered_in_steps(request) if request.table.streamed else None
             cells = cells_of(request.scenario)
             counted = is_counted(request.scenario, request.table)
+            rest = in_order_of_promise(cells)
             numbers = [INSIDER] * request.pooling
-            for number in in_order_of_promise(cells):
-                if counted or not is_linear(cells[number][0]):
-                    numbers.append(number)
+            numbers += [each for each in rest if counted or not is_linear(cells[each][0])]
         session = _session(request, whole)
         steps = [partial(_attempt, number, whole) for number in numbers]
         return session.run(evidence, request, numbers, share(steps) if share and steps else ())
@@ -78,6 +76,8 @@ class NumericSession(Session):
         """Outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
+            from auditor.audit.categorical.binned_columns import binned_records  # start-up
+
             context = self.context.under(use.id, knowledge.label)
             release, asked = opened.release, (opened.needed, coalitions)
             return Attempt.of(

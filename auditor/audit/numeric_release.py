@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,8 +73,7 @@ def baseline_of(scenario: Scenario, table: Table) -> Baseline | None:
         return sampled_of(table, column_of(scenario, table, name))
 
     weight = scenario.data.weight
-    return replace(
-        baseline(table, scenario.data.tolerance),
+    return baseline(table, scenario.data.tolerance)._replace(
         groups=[(name, group_codes(column(name))) for name in scenario.grouped_by],
         units=None if table.units is None else sampled_of(table, table.units),
         weights=None if weight is None else column(weight),

@@ -31,7 +31,11 @@ from auditor.results.records import Measurement
 
 
 Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
-ATTACKS: tuple[Attack, ...] = (coincidences, noise_density, known_generators)
+ATTACKS: dict[str, Attack] = {
+    "coincidences": coincidences,
+    "noise-density": noise_density,
+    "known-generator": known_generators,
+}
 MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
 
@@ -44,20 +48,17 @@ def insider_noise_records(
     X and each copy have shape (n, N). The cause in words is the ``reason`` of the records.
     """
     everybody = tuple(range(1, len(copies) + 1))
-    coalitions: list[Coalition] = [
-        *((copy,) for copy in everybody),
-        *([everybody] if len(copies) > 1 else []),
-    ]
+    coalitions = list(dict.fromkeys([*((copy,) for copy in everybody), everybody]))
     wanted = [place for place, one in enumerate(coalitions) if one in asked]
     if not wanted or X.shape[1] * len(copies) > MOST_COLUMNS:
         return []
     records = list[Measurement]()
-    for attack in ATTACKS:
+    for name, attack in ATTACKS.items():
         findings = attack(X, copies, coalitions)
         if not findings:
             continue
         errors = by_group(coalitions, [found.squares for found in findings], context.variances)
-        here = context.under(findings[0].attack, KNOWLEDGE)
+        here = context.under(name, KNOWLEDGE)
         table = error_records(Cells(here, coalitions, wanted), errors)
         places = table.columns["coalition"].places
         records += table.replaced(

@@ -146,7 +146,7 @@ def _seconds(
     lawless = lawless and n >= OWN_RECORDS * (N * M + 1)
     if lawless and any(isinstance(knowledge, Perfect) for knowledge in here.knowledge):
         seconds += N * (M + 1) * (UNKNOWN_LAW + UNKNOWN_ROW * min(n, LEARNT))
-    if here.utility is not None:
+    if here.utility and here.utility.target:
         folds = M * len(here.utility.models) * here.utility.folds
         seconds += folds * (FOLD + FOLD_ROW * n)
     return seconds

@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 """Indicators, for example of records."""
+Shape = tuple[int, ...]
+"""Lengths of an array's axes."""
+Pair = tuple[Array, Array]
+"""Two arrays, as a mean and a covariance."""
+Integers = NDArray[np.integer[Any]]
+"""Whole numbers of any integer type."""
 Codes = NDArray[np.unsignedinteger]
 """Category codes in the smallest unsigned integer type."""
 ClassRecords = NDArray[Any]

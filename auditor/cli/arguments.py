@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -11,7 +12,8 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
@@ -28,6 +30,12 @@ from auditor.base import (
 )
 from auditor.process.environment import reserved, say, shipped_scenarios
 
+if TYPE_CHECKING:
+    from auditor.base.types import Names, Options, Plain
+
+
+Parse = Callable[[Any], Any]
+
 
 def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
     """Complete a scenario's name from shipped scenarios and files."""
@@ -39,77 +47,60 @@ def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
     ]
 
 
-def parsed(parse: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def parsed(parse: Parse) -> Callable[[Any, Any, Any], Any]:
     """Return a click callback that converts an option unless it is missing."""
     return lambda context, parameter, value: None if value is None else parse(value)
 
 
-def several(
-    *names: str, metavar: str, about: str, parse: Callable[[Any], Any] = tuple
-) -> Callable[[Any], Any]:
-    """Return a repeatable option."""
-    text = f"{about} (repeatable)."
-    return option(*names, multiple=True, callback=parsed(parse), metavar=metavar, help=text)
-
-
-def format_option(*forms: str, about: str = "What to print.") -> Callable[[Any], Any]:
-    """Return ``--format``; the first is the default."""
-    kinds = Choice(forms)
-    return option("--format", "form", type=kinds, default=forms[0], show_default=True, help=about)
-
-
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a table's file, ``--sheet`` and ``--blank``."""
-    about = "A word or number of the file that means no value, in place of NA, None …; '' for none"
-    command = several("--blank", metavar="WORD", about=about)(command)
-    about = "Sheet of an Excel workbook; the first by default. Also: FILE.xlsx#NAME."
-    return option("--sheet", metavar="NAME", help=about)(command)
-
-
-quiet_option = option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
-full_option = option(
-    "--full",
-    is_flag=True,
-    help="Print everything, not the verdict, comparison and expectations only.",
+OPTIONS: dict[str, dict[str, Plain]] = json.loads(
+    files("auditor.cli").joinpath("options.json").read_text(encoding="utf-8")
 )
-file_option = option(
-    "-o", "--output", type=PathType(dir_okay=False), help="Write to this file instead of printing."
-)
+"""Arguments and options by command, as click takes them; ``@NAME`` includes another list."""
+TYPES = {
+    "file": PathType(dir_okay=False),
+    "folder": PathType(file_okay=False),
+    "float": float,
+    "int": int,
+}
 
 
-def seed_option(about: str, default: int | None = None) -> Callable[[Any], Any]:
-    """Return ``--seed``."""
-    kind, shown = IntRange(min=0), default is not None
-    return option("--seed", type=kind, default=default, show_default=shown, help=about)
+def options(command: str, **parse: Parse) -> Parse:
+    """Return a decorator that adds a command's options; ``parse`` converts some, by name."""
+
+    def add(function: Any) -> Any:
+        for names, stated in reversed(OPTIONS[command].items()):
+            one = options(names[1:]) if names[0] == "@" else _option(names.split(), parse, **stated)
+            function = one(function)
+        return function
+
+    return add
 
 
-def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add scenarios, ``--set``, ``--seed`` and ``--budget``, which is a change."""
+def _option(names: list[str], parse: Options, type: Any = None, **stated: Any) -> Any:
+    if isinstance(type, dict | list):
+        stated["type"] = IntRange(**type) if isinstance(type, dict) else Choice(type)
+    elif type:
+        stated["type"] = TYPES[type]
+    if names == ["scenarios"]:
+        stated["shell_complete"] = scenarios
+    if names[0][0] != "-":
+        return argument(*names, **stated)
+    if convert := parse.get(names[-1].strip("-").replace("-", "_")):
+        stated["callback"] = parsed(convert)
+    return option(*names, **{"show_default": "default" in stated} | stated)
+
+
+def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Pass ``--budget`` on as a change."""
 
     @wraps(command)
-    def inner(changes: Sequence[str], budget: str | None, **options: Any) -> None:
-        command(changes=(*changes, *([] if budget is None else [f"budget={budget}"])), **options)
+    def inner(changes: Names, budget: str | None, **others: Any) -> None:
+        command(changes=(*changes, *([] if budget is None else [f"budget={budget}"])), **others)
 
-    about = "Change a place of the scenario, as `data.rows=1000`"
-    options = (
-        argument(
-            "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=scenarios
-        ),
-        several("--set", "changes", metavar="PATH=VALUE", about=about),
-        seed_option("Instead of the scenario's own."),
-        option(
-            "--budget",
-            metavar="TIME",
-            help="Work that the audit may take, as 30s or 5min, counted at a nominal speed: the same audit on any machine.",
-        ),
-    )
-    made: Callable[..., Any] = inner
-    for add in reversed(options):
-        made = add(made)
-    return made
+    return inner
 
 
-def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
+def read_all(scenarios: Names, changes: Names, seed: int | None) -> list[Any]:
     """Read every scenario, report the errors of all, and find every plugin."""
     from auditor.scenario.read import read_scenario
 
@@ -134,12 +125,6 @@ def value_of(text: str, option: str) -> Any:
     return scalar(text, file=option)
 
 
-def param_option(about: str) -> Callable[[Any], Any]:
-    """Return ``--param``, the parameters of a plugin."""
-    value = "NAME=VALUE"
-    return several("--param", "parameters", metavar=value, about=about, parse=all_overrides)
-
-
 def numbers(text: str, option: str = "--levels") -> list[float]:
     """Parse levels separated by commas."""
     try:
@@ -149,19 +134,19 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
         raise AuditorError(f"{option} {wanted}; got {text!r}") from None
 
 
-def names(texts: str | Sequence[str]) -> tuple[str, ...]:
+def names(texts: str | Names) -> Names:
     """Return names separated by commas, from one or several texts."""
     return tuple(
         name for name in ",".join([texts] if isinstance(texts, str) else texts).split(",") if name
     )
 
 
-def all_overrides(changes: Sequence[str]) -> dict[str, Any]:
+def all_overrides(changes: Names) -> Plain:
     """Parse repeated ``NAME=VALUE``."""
     return dict(map(override, changes))
 
 
-def spans(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+def spans(texts: Names) -> dict[str, tuple[float, float]]:
     """Parse repeated ``--bounds COLUMN=LOW:HIGH``."""
     return dict(map(span, texts))
 
@@ -181,12 +166,7 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
     return column, ends
 
 
-bounds_option = several(
-    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
-)
-
-
-def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
+def each(items: Sequence[Any], act: Parse) -> list[Any]:
     """Apply ``act`` to every item and report all errors together."""
     done, messages = [], []
     for item in items:

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.process.environment import shipped_scenarios
+from auditor.process.environment import shipped_scenarios, templated
 from auditor.results import metrics
 
 KNOWN: dict[bool | None, str] = {
@@ -104,38 +104,17 @@ def page(name: str) -> str:
 
 
 def _plugin_page(cls: type[registry.Plugin]) -> str:
-    parts = [f"{cls.name}: {cls.kind}", cls.summary()]
-    rest = (inspect.getdoc(cls) or "").partition("\n")[2].strip()
-    facts = [
-        ("Kind", getattr(cls, "attack_kind", "")),
-        ("Known", KNOWN[getattr(cls, "honest", None)]),
-        ("States" if cls.kind == "case" else "Promises", getattr(cls, "claims", "")),
-        ("Assumes", "" if cls.kind == "case" else cls.assumes),
-        ("Applies to", ", ".join(sorted(getattr(cls, "families", ())))),
-        ("Needs to know", _knowledge(cls)),
-        ("When it wins", getattr(cls, "wins", "")),
-        ("In `all`", "" if getattr(cls, "in_all", True) else "no, others are as strong"),
-        ("Data", getattr(cls, "description", "")),
-        ("Licence", getattr(cls, "licence", "")),
-        ("Package", registry.package(cls)),
-        ("Reference", _reference(cls.reference)),
-    ]
-    parts += [rest] if rest else []
-    parts += [_columns([(f"{label}:", text) for label, text in facts if text])]
-    parts += ["Parameters:\n" + (_parameters(cls.Parameters) or "  none")]
-    module = inspect.getmodule(cls)
-    notes = (
-        inspect.getdoc(module)
-        if module is not None and cls.kind in ("attack", "scheme", "expectation")
-        else None
-    )
-    return "\n\n".join([*parts, notes] if notes else parts)
-
-
-def _knowledge(cls: type[registry.Plugin]) -> str:
-    if cls.kind != "attack":
-        return ""
-    return " or ".join(getattr(cls, "knowledge", ())) or "nothing beyond the copies"
+    told = cls.kind in ("attack", "scheme", "expectation")
+    return templated(
+        "cli/plugin.txt.jinja",
+        cls=cls,
+        known=KNOWN,
+        rest=(inspect.getdoc(cls) or "").partition("\n")[2].strip(),
+        package=registry.package(cls),
+        reference=_reference(cls.reference),
+        parameters=_parameters(cls.Parameters),
+        notes=inspect.getdoc(inspect.getmodule(cls)) if told else None,
+    )[:-1]
 
 
 def _reference(reference: str) -> str:

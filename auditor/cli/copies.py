@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from click.core import ParameterSource
 from click.globals import get_current_context
-from rich_click import Choice, IntRange, Path as PathType, argument, command, option
+from rich_click import command
 
 from auditor.base import AuditorError
 from auditor.cli.arguments import (
-    bounds_option,
-    file_options,
-    format_option,
+    all_overrides,
     guarded,
     names,
     numbers,
     one_line_warnings,
-    param_option,
-    parsed,
-    quiet_option,
-    seed_option,
-    several,
+    options,
+    spans,
     value_of,
     warn_of_broken_plugins,
 )
@@ -84,130 +79,41 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     return forms
 
 
+def _levels(texts: Sequence[str]) -> list[float]:
+    return numbers(",".join(texts)) if texts else []
+
+
+def _numbers(option: str) -> Callable[[str], list[float]]:
+    return lambda text: numbers(text, option)
+
+
+def _values(option: str) -> Callable[[str], Any]:
+    return lambda text: value_of(text, option)
+
+
 @command()
-@argument("data")
-@option("--scheme", help="A registered scheme.")
-@several(
-    "--levels",
-    metavar="L,L,...",
-    about="Levels in order of release; a rotation has none",
-    parse=lambda texts: numbers(",".join(texts)) if texts else [],
+@options(
+    "perturb",
+    levels=_levels,
+    epsilon=_numbers("--epsilon"),
+    gaussian_dp=_numbers("--gaussian-dp"),
+    bounds=spans,
+    columns=names,
+    keep=names,
+    parameters=all_overrides,
+    forms=_forms,
+    clipped=_clip,
 )
-@option(
-    "--epsilon",
-    callback=parsed(lambda text: numbers(text, "--epsilon")),
-    metavar="E,E,...",
-    help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.",
-)
-@option(
-    "--gaussian-dp",
-    callback=parsed(lambda text: numbers(text, "--gaussian-dp")),
-    metavar="M,M,...",
-    help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.",
-)
-@bounds_option
-@seed_option("For studies only: the same copies again; left out, nobody can make them again.")
-@option("-o", "--output", type=PathType(file_okay=False), help="Folder for the copies.")
-@option(
-    "--force",
-    is_flag=True,
-    help="Replace the release in the folder: it can then be neither extended nor appended to.",
-)
-@several(
-    "--columns",
-    metavar="A,B,...",
-    about="Columns to perturb and release; all there are by default",
-    parse=names,
-)
-@several(
-    "--keep",
-    metavar="A,B,...",
-    about="Columns that go into every copy UNCHANGED; none by default",
-    parse=names,
-)
-@option(
-    "--keep-rest",
-    is_flag=True,
-    help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
-)
-@option("--rows", type=IntRange(min=2), help="Only the first so many rows.")
-@param_option("A parameter of the scheme")
-@option(
-    "--format",
-    "form",
-    type=Choice(("csv", "parquet")),
-    help="Of the copies; like the data by default.",
-)
-@option(
-    "--precision",
-    type=Choice(("double", "single")),
-    default="double",
-    show_default=True,
-    help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
-)
-@option(
-    "--missing",
-    type=Choice(("refuse", "drop", "mean", "keep")),
-    default="refuse",
-    show_default=True,
-    help="Blank cells: leave their records out, perturb the column's mean in their place, or keep them blank in every copy.",
-)
-@option(
-    "--round",
-    "rounded",
-    is_flag=True,
-    help="Round each column to the step that its values lie on: whole numbers, cents, days.",
-)
-@option(
-    "--unit",
-    metavar="COLUMN",
-    help="Households or persons: all records of one get one noise in columns that are constant within each.",
-)
-@several(
-    "--dates",
-    "forms",
-    metavar="COLUMN=FORMAT",
-    about="How text holds dates unless as 2020-01-31: day=%d/%m/%Y",
-    parse=_forms,
-)
-@several(
-    "--clip",
-    "clipped",
-    metavar="[COLUMN=]LOW:HIGH",
-    about="Cut copies off at bounds that you state",
-    parse=_clip,
-)
-@option(
-    "--append",
-    type=PathType(file_okay=False),
-    help="Folder of a release that DATA has new records for: its scheme, levels.",
-)
-@several(
-    "--earlier",
-    metavar="FILE",
-    about="With --append: originals of each batch that is out, in order",
-)
-@option(
-    "--key",
-    metavar="COLUMN",
-    help="With --append: a column that identifies records; those that are out already are refused.",
-)
-@option(
-    "--repeats",
-    is_flag=True,
-    help="With --append and --key: perturb records that are out already once more.",
-)
-@file_options
 @guarded
 def perturb(
     data: str,
     sheet: str | None,
-    blank: tuple[str, ...],
+    blank: Sequence[str],
     append: str | None,
     seed: int | None,
     missing: Blank,
     forms: dict[str, str],
-    earlier: tuple[str, ...],
+    earlier: Sequence[str],
     key: str | None,
     repeats: bool,
     **release: Any,
@@ -265,8 +171,8 @@ def _release(
     gaussian_dp: list[float] | None,
     bounds: dict[str, tuple[float, float]],
     output: str | None,
-    columns: tuple[str, ...],
-    keep: tuple[str, ...],
+    columns: Sequence[str],
+    keep: Sequence[str],
     keep_rest: bool,
     rounded: bool,
     unit: str | None,
@@ -321,46 +227,13 @@ def _release(
 
 
 @command()
-@argument("attack", metavar="NAME")
-@argument("copies", nargs=-1, required=True, metavar="COPY...")
-@option(
-    "--original",
-    required=True,
-    metavar="DATA",
-    help="The table that the copies are of: a file, or a registered source.",
-)
-@option(
-    "--scheme",
-    callback=parsed(lambda text: value_of(text, "--scheme")),
-    metavar="NAME",
-    help="Scheme of the copies' law, or `{name: NAME, …}`; left out, the law is estimated.",
-)
-@several(
-    "--levels",
-    metavar="L,L,...",
-    about="The copies' levels, in their order",
-    parse=lambda texts: numbers(",".join(texts)) if texts else (),
-)
-@option(
-    "--columns",
-    callback=parsed(names),
-    metavar="A,B,...",
-    help="Columns to rebuild; by default those of numbers that the original and all copies have.",
-)
-@option(
-    "--knowledge",
-    callback=parsed(lambda text: value_of(text, "--knowledge")),
-    default="perfect",
-    show_default=True,
-    help="As in a scenario: `{estimated: {rows: 400}}`.",
-)
-@param_option("A parameter of the attack")
-@seed_option("Of the records that an adversary is given.", 0)
-@option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write the reconstruction, record by record, to this .csv or .parquet file.",
+@options(
+    "attack",
+    scheme=_values("--scheme"),
+    levels=_levels,
+    columns=names,
+    knowledge=_values("--knowledge"),
+    parameters=all_overrides,
 )
 @guarded
 def attack(output: str | None, **options: Any) -> None:
@@ -383,63 +256,8 @@ def attack(output: str | None, **options: Any) -> None:
         say(f"written: {write_estimate(found, output)}")
 
 
-UTILITIES = ("mean", "regression", "classifier")
-
-
 @command()
-@argument("data")
-@option("--copies", type=int, required=True, metavar="M", help="How many copies there shall be.")
-@option(
-    "--unknown",
-    type=float,
-    required=True,
-    metavar="SHARE",
-    help="Share of every attribute that must stay unknown, as 0.5.",
-)
-@option(
-    "--utility",
-    type=Choice(UTILITIES),
-    default="mean",
-    show_default=True,
-    help="Measure of the loss of use.",
-)
-@option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
-@several(
-    "--scheme", "schemes", metavar="NAME", about="A scheme to consider; all for numbers by default"
-)
-@option(
-    "--columns",
-    callback=parsed(names),
-    metavar="A,B,...",
-    help="Columns to perturb; every numeric one that is no identifier by default.",
-)
-@option(
-    "--spread",
-    type=float,
-    default=4.0,
-    show_default=True,
-    help="How many times more the last copy is perturbed than the first.",
-)
-@param_option("Of the schemes, as replacement=prior")
-@bounds_option
-@option(
-    "--epsilon",
-    type=float,
-    metavar="E",
-    help="The largest ε at δ that all copies together may have; needs --bounds.",
-)
-@option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
-@option(
-    "--rows",
-    type=IntRange(min=20),
-    help="Records to measure; by default as many as the target needs.",
-)
-@seed_option("Seed of the measurements, not of copies.", 1)
-@option(
-    "-o", "--output", type=PathType(file_okay=False), help="Folder for the scenario and the page."
-)
-@format_option("table", "markdown", "html")
-@quiet_option
+@options("advise", columns=names, parameters=all_overrides, bounds=spans)
 @guarded
 def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     """Find the scheme and levels that leave enough of DATA unknown.
@@ -453,13 +271,13 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     """
     from auditor.runs.advice.advise import advise as advised, write_advice
     from auditor.runs.advice.columns import Request
-    from auditor.runs.output import rendered_advice, screen
+    from auditor.runs.output import rendered, screen
 
     warn_of_broken_plugins()
     request = Request(**asked)
     with one_line_warnings():
         advice = advised(request, lambda words: None if quiet else say(f"advise: {words}"))
-    put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
+    put(rendered(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")
     sys.exit(advice.exit_status)

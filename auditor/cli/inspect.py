@@ -8,33 +8,32 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich_click import Choice, argument, command, option
+from rich_click import command
 
 from auditor.base import AuditorError, bounded
 from auditor.cli.arguments import (
+    OPTIONS,
     each,
-    file_option,
-    file_options,
-    format_option,
-    full_option,
     guarded,
     one_line_warnings,
+    options,
     read_all,
-    scenario_options,
     warn_of_broken_plugins,
+    with_budget,
 )
-from auditor.cli.run import FORMATS
 from auditor.process.environment import put, say, tell
 
-COMPARISONS = ("table", "html", "markdown", "json")
-LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")
+if TYPE_CHECKING:
+    from auditor.base.types import Names
 
 
 @command()
-@scenario_options
+@options("check")
+@with_budget
 @guarded
-def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
+def check(scenarios: Names, changes: Names, seed: int | None) -> None:
     """Validate without running, and print the plan and a time estimate."""
     from auditor.runs.check import check_data
     from auditor.runs.plan import outline, within_budget
@@ -45,18 +44,18 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
 
 @command(name="list")
-@argument("what", required=False, type=Choice(LISTS))
+@options("list")
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
     from auditor.cli.catalogue import listing
 
     warn_of_broken_plugins()
-    put(listing((what,) if what else LISTS))
+    put(listing([what] if what else OPTIONS["list"]["what"]["type"]))
 
 
 @command()
-@argument("name")
+@options("show")
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
@@ -67,37 +66,20 @@ def show(name: str) -> None:
 
 
 @command()
-@argument("files", metavar="FILE", nargs=-1, required=True)
-@option(
-    "--data",
-    metavar="DATA",
-    help="Make it for this table: a file, a folder of parts or a registered source.",
-)
-@option(
-    "--copies",
-    metavar="COPY…",
-    multiple=True,
-    help="With --data: audit these copies, in files with their most trusted recipient's first.",
-)
-@option(
-    "--template",
-    metavar="NAME",
-    help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.",
-)
-@option("--force", is_flag=True, help="Overwrite files that are there.")
-@file_options
+@options("new")
 @guarded
 def new(
-    files: Sequence[str],
+    files: Names,
     data: str | None,
-    copies: Sequence[str],
+    copies: Names,
     template: str | None,
     force: bool,
     sheet: str | None,
-    blank: Sequence[str],
+    blank: Names,
 ) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
-    from auditor.results.files import with_reading
+    from auditor.results.files import with_reading, write_atomically, writing
+    from auditor.scenario.draft import beside, drafted, template as template_of
 
     file, copies = _scenario_and_copies(files, copies)
     if copies and data is None:
@@ -106,14 +88,24 @@ def new(
         raise AuditorError(
             "--data makes a scenario for a table, and --template takes an example: give one of them"
         )
+    contents = {(path := Path(file)): b""}
     if data is None:
-        _write_template(Path(file), template, force)
-    else:
-        _write_draft(Path(file), with_reading(data, sheet, blank or None), copies, force)
+        contents[path] = template_of(template)
+        contents |= {path.parent / other: content for other, content in beside(template).items()}
+    _check_new(list(contents), force)  # before reading the table
+    if data is not None:
+        warn_of_broken_plugins()
+        with one_line_warnings():
+            given = with_reading(data, sheet, blank or None)
+            contents[path] = drafted(path, given, copies).encode()
+    for each_path, content in contents.items():
+        with writing(each_path):
+            each_path.parent.mkdir(exist_ok=True)
+            write_atomically(each_path, content)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
 
-def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[str, list[str]]:
+def _scenario_and_copies(files: Names, copies: Names) -> tuple[str, list[str]]:
     """Return the scenario and all copies; further names after ``--copies NAME`` are copies."""
     scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
     if not copies:
@@ -125,26 +117,6 @@ def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[s
         state = "names a folder" if folder.is_dir() else "is a folder that does not exist"
         raise AuditorError(f"{scenarios[0]} {state}; name a scenario to write, FILE.yaml")
     return scenarios[0], [*copies, *others]
-
-
-def _write_template(path: Path, name: str | None, force: bool) -> None:
-    from auditor.scenario.draft import beside, template
-
-    contents = {path: template(name)} | {
-        path.parent / other: content for other, content in beside(name).items()
-    }
-    _check_new(list(contents), force)
-    for each_path, content in contents.items():
-        _write(each_path, content)
-
-
-def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
-    from auditor.scenario.draft import drafted
-
-    _check_new([path], force)  # before reading the table
-    warn_of_broken_plugins()
-    with one_line_warnings():
-        _write(path, drafted(path, data, copies).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:
@@ -161,14 +133,6 @@ def _check_new(paths: Sequence[Path], force: bool) -> None:
         raise AuditorError(f"{paths[0].parent} is not a folder")
 
 
-def _write(path: Path, content: bytes) -> None:
-    from auditor.results.files import write_atomically, writing
-
-    with writing(path):
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, content)
-
-
 @command()
 @guarded
 def schema() -> None:
@@ -182,12 +146,9 @@ def schema() -> None:
 
 
 @command()
-@argument("results", nargs=-1, required=True, metavar="RESULTS...")
-@format_option(*FORMATS, "html", about="What to make.")
-@full_option
-@file_option
+@options("report")
 @guarded
-def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
+def report(results: Names, form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor.results.model import AuditResult
     from auditor.runs.output import deliver, print_results, rendered
@@ -200,10 +161,7 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 
 
 @command()
-@argument("old")
-@argument("new")
-@format_option(*COMPARISONS, about="What to make.")
-@file_option
+@options("compare")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """List differences of two results beyond the error bars.
@@ -214,11 +172,11 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     otherwise.
     """
     from auditor.results.comparison import compare_paths
-    from auditor.runs.output import deliver, rendered_comparison, screen
+    from auditor.runs.output import deliver, rendered, screen
 
     comparisons = compare_paths(old, new)
     shape = screen() if form == "table" and output is None else {}
-    deliver(rendered_comparison(form, comparisons, **shape), output, (old, new))
+    deliver(rendered(form, comparisons, **shape), output, (old, new))
     compared = any(one.compared for one in comparisons)
     if not compared:
         say("nothing was compared: the old and the new results have no cell in common")

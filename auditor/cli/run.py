@@ -9,21 +9,17 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich_click import IntRange, Path as PathType, command, option
+from rich_click import command
 
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.cli.arguments import (
     each,
-    format_option,
-    full_option,
     guarded,
     one_line_warnings,
-    quiet_option,
+    options,
     read_all,
-    scenario_options,
-    seed_option,
-    several,
     warn_of_broken_plugins,
+    with_budget,
 )
 from auditor.process.environment import put, say
 
@@ -31,54 +27,17 @@ if TYPE_CHECKING:
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
-WORKERS = "Processes; results do not depend on it. Of a short run one, else as many as there are processors, and memory for."
-FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
-
 
 @command()
-@option(
-    "-o",
-    "--output",
-    type=PathType(file_okay=False),
-    default="audit",
-    show_default=True,
-    help="Folder for the results.",
-)
-@option(
-    "-j",
-    "--workers",
-    type=IntRange(1, 1024),
-    default=None,
-    show_default="as the run is worth",
-    help=WORKERS,
-)
-@option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="A running Dask scheduler to use instead of processes here.",
-)
-@scenario_options
-@format_option(*FORMATS)
-@full_option
-@option(
-    "--junit-xml",
-    metavar="FILE",
-    type=PathType(dir_okay=False),
-    help="Write the verdicts as JUnit XML, too, for CI systems.",
-)
-@option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
-@option(
-    "--resume",
-    is_flag=True,
-    help="Use what earlier runs have finished; only what is missing or has changed is carried out.",
-)
+@options("run")
+@with_budget
 @guarded
 def run(
-    scenarios: tuple[str, ...],
+    scenarios: Sequence[str],
     output: str,
     workers: int | None,
     cluster: str | None,
-    changes: tuple[str, ...],
+    changes: Sequence[str],
     seed: int | None,
     form: str,
     full: bool,
@@ -104,17 +63,25 @@ def run(
         with suppress(containment.Interrupted):
             try:
                 _import()
-                from auditor.runs.output import check_place, deposit, deposit_page, made_folders
+                from auditor.runs.output import (
+                    check_place,
+                    deliver,
+                    deposit,
+                    deposit_page,
+                    made_folders,
+                    print_results,
+                    rendered,
+                )
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # before hours of work
                 read = read_all(scenarios, changes, seed)
-                scenarios_in_budget, crews = _check_all(read, workers)
-                checked += scenarios_in_budget
+                plans = _check_all(read, workers)
+                checked += [scenario for scenario, _ in plans]
                 folders = made_folders(
                     Path(output).absolute(), [scenario.name for scenario in checked]
                 )
-                for scenario, folder, crew in zip(checked, folders, crews, strict=True):
+                for (scenario, crew), folder in zip(plans, folders, strict=True):
                     page.close()  # write the previous scenario's page before this run
                     command = _command(scenario.name, changes, seed)
                     results.append(
@@ -134,7 +101,14 @@ def run(
             finally:
                 dismiss()
         with suppress(containment.Interrupted), containment.shielded():
-            statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
+            try:
+                if results and junit_xml is not None:
+                    deliver(rendered("junit", results), junit_xml, ())
+                if results:
+                    print_results(results, form, quiet, Path(output), full)
+            except PluginFailed as failure:
+                say(f"error: {failure}")
+                statuses.append(FAILED_RUNNING)
             _tell_stopped(checked, results)
     status = containment.exit_status()
     if len(results) < len(scenarios):  # stopped early: unwritten results are a failure
@@ -150,10 +124,8 @@ def _import() -> None:
     registry.discover()
 
 
-def _check_all(
-    scenarios: Sequence[Scenario], workers: int | None
-) -> tuple[list[Scenario], list[int]]:
-    """Check every scenario against its data; return them within their budgets, and process numbers.
+def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[tuple[Scenario, int]]:
+    """Check every scenario against its data; return them within budgets, with processes.
 
     A wrong scenario must not cost the time of its predecessors.
     """
@@ -165,8 +137,7 @@ def _check_all(
         return scenario, workers_worth(scenario, tables) if workers is None else workers
 
     with one_line_warnings():
-        found = each(scenarios, crew)
-    return [scenario for scenario, _ in found], [number for _, number in found]
+        return each(scenarios, crew)
 
 
 def _audited(
@@ -189,28 +160,6 @@ def _audited(
     )
     with shown(scenario.title, quiet) as listener:
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
-
-
-def _printed(
-    results: Sequence[AuditResult],
-    form: str,
-    quiet: bool,
-    output: Path,
-    full: bool,
-    junit_xml: str | None,
-) -> int:
-    if not results:
-        return 0
-    from auditor.runs.output import deliver, print_results, rendered
-
-    try:
-        if junit_xml is not None:
-            deliver(rendered("junit", results), junit_xml, ())
-        print_results(results, form, quiet, output, full)
-    except PluginFailed as failure:
-        say(f"error: {failure}")
-        return FAILED_RUNNING
-    return 0
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
@@ -240,32 +189,13 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
 
 
 @command()
-@option(
-    "--rows",
-    type=IntRange(min=2),
-    default=[1000],
-    show_default=True,
-    multiple=True,
-    help="Records in each table (repeatable: each size is tested).",
-)
-@option(
-    "--releases",
-    type=IntRange(min=1),
-    default=[5],
-    show_default=True,
-    multiple=True,
-    help="Releases of each case, with seeds of their own; once, or once for each `--rows`.",
-)
-@seed_option("Of the first release of each case.", 0)
-@several("--case", "cases", metavar="NAME", about="This case alone; `auditor list cases` shows all")
-@format_option("table", "markdown", "json")
-@quiet_option
+@options("selftest")
 @guarded
 def selftest(
     rows: tuple[int, ...],
     releases: tuple[int, ...],
     seed: int,
-    cases: tuple[str, ...],
+    cases: Sequence[str],
     form: str,
     quiet: bool,
 ) -> None:

@@ -22,6 +22,7 @@ from auditor import registry
 from auditor.base import PluginFailed, pd, scipy
 from auditor.data.source import Source
 from auditor.expectations.base import worst
+from auditor.process.environment import templated
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
@@ -104,14 +105,16 @@ class SelfTest:
         ]
         return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
 
+    def names(self, *honest: bool) -> list[str]:
+        """Return the expectations on leaks or honest releases, or on all."""
+        cases = (tally for tally in self.cases if tally.honest in (honest or (False, True)))
+        return sorted({name for tally in cases for name in tally.by_expectation})
+
     def false_alarms(self) -> dict[str, tuple[Counts, float]]:
         """Return verdicts on honest releases and the stated level, by expectation."""
-        names = sorted(
-            {name for tally in self.cases if tally.honest for name in tally.by_expectation}
-        )
         return {
             name: (self.total(True, name), registry.get("expectation", name)().parameters.level)
-            for name in names
+            for name in self.names(True)
         }
 
     @property
@@ -187,9 +190,16 @@ def self_test(
         for case in chosen:
             if listener is not None:
                 listener(case.name)
-            tallies.append(
-                tally_of(case, [audited(case, rows, seed + place) for place in range(releases)])
-            )
+            verdicts = [
+                {record.expectation: record.status for record in result.expectations}
+                for result in (audited(case, rows, seed + place) for place in range(releases))
+            ]
+            by_expectation = {
+                name: _counted([each[name] for each in verdicts if name in each])
+                for name in dict.fromkeys(name for each in verdicts for name in each)
+            }
+            together = _counted([worst(list(each.values())) for each in verdicts])
+            tallies.append(Tally(case.name, case.summary(), case.honest, together, by_expectation))
     return SelfTest(rows, releases, seed, tuple(tallies))
 
 
@@ -218,24 +228,6 @@ def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
     return result
 
 
-def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
-    """Count the verdicts on one case's releases."""
-    verdicts = [
-        {record.expectation: record.status for record in result.expectations} for result in results
-    ]
-    names = dict.fromkeys(name for each in verdicts for name in each)
-    by_expectation = {
-        name: _counted([each[name] for each in verdicts if name in each]) for name in names
-    }
-    return Tally(
-        case.name,
-        case.summary(),
-        case.honest,
-        _counted([worst(list(each.values())) for each in verdicts]),
-        by_expectation,
-    )
-
-
 def _counted(verdicts: Sequence[Verdict]) -> Counts:
     return {verdict: list(verdicts).count(verdict) for verdict in VERDICTS}
 
@@ -256,62 +248,7 @@ def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -
 
 def markdown(found: Sequence[SelfTest], seconds: float | None = None) -> str:
     """Return a page in Markdown, with the command if its processor time is given."""
-    lines = ["# Self-test"]
-    if seconds is not None:
-        sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
-        command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
-        about = "`auditor show NAME` explains a case, [the method](../method.md) the words."
-        lines += ["", f"Made by `{command}` in {seconds:.0f} processor seconds. {about}"]
-    for size in found:
-        for title, (head, *rows) in _tables(size).items():
-            lines += ["", f"## {title}", ""]
-            lines += [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
-        lines += ["", *(f"- {line}" for line in totals(size))]
-    return "\n".join(lines) + "\n"
-
-
-def _tables(found: SelfTest) -> dict[str, list[list[str]]]:
-    names = sorted({name for tally in found.cases for name in tally.by_expectation})
-    tables = {}
-    for honest, title, *head in (
-        (False, "Planted leaks", "leak", "found", "undecided", "acquitted"),
-        (True, "Honest releases", "release", "refuted", "undecided", "holds"),
-    ):
-        rows = [_row(tally, names) for tally in found.cases if tally.honest == honest]
-        if rows:
-            of = f"{title}, {found.rows:,} rows, {found.releases} of each"
-            tables[of] = [[*map(str, head), *(name.replace("-", " ") for name in names)], *rows]
-    return tables
-
-
-def totals(found: SelfTest) -> list[str]:
-    """Return the totals of all cases, with intervals."""
-    lines = [
-        "Under an expectation's name: numbers of releases by verdict, fails · undecided · holds."
-    ]
-    leaks = found.total(False)
-    if sum(leaks.values()):
-        said = f"{share(leaks, 'fails')} found, {leaks['undecided']} undecided"
-        lines += [f"Leaks: {said}, {share(leaks, 'holds')} acquitted."]
-        names = {name for tally in found.cases if not tally.honest for name in tally.by_expectation}
-        for name in sorted(names):
-            alone = share(found.total(False, name), "holds")
-            lines += [f"Leaks on which {name} alone holds: {alone}."]
-    for name, (counts, level) in found.false_alarms().items():
-        said = f"{share(counts, 'fails')} refuted by {name}, at level {level:g}"
-        lines += [f"Honest releases: {said}."]
-    return lines
-
-
-def _row(tally: Tally, names: Sequence[str]) -> list[str]:
-    counts = tally.together
-    by = (
-        " · ".join(str(tally.by_expectation[name][verdict]) for verdict in VERDICTS)
-        if name in tally.by_expectation
-        else "–"
-        for name in names
-    )
-    return [tally.case, share(counts, "fails"), str(counts["undecided"]), str(counts["holds"]), *by]
+    return templated("cli/selftest.md.jinja", found=found, seconds=seconds, share=share)
 
 
 def share(counts: Counts, verdict: Verdict) -> str:

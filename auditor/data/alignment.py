@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from auditor.base import DataError, closest, counted, listed, quoted, scipy
-from auditor.base.types import Array, Flags, Indices, frozen
+from auditor.base.types import Array, Flags, Indices, Pair, frozen
 from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
 from auditor.numerics.statistics import column_ranks, standardised
@@ -98,7 +98,7 @@ def _varied(X: Array, Y: Array) -> Flags:
     return np.asarray((np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0))
 
 
-def _both(X: Array, Y: Array) -> tuple[tuple[Array, Array], ...]:
+def _both(X: Array, Y: Array) -> tuple[Pair, ...]:
     """Values, and ranks within columns."""
     return (X, Y), (column_ranks(X), column_ranks(Y))
 
@@ -175,8 +175,7 @@ def _peak(X: Array, Y: Array) -> Array:
 
 def z_scores(X: Array, Y: Array) -> Array:
     """``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
-    r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
-    return _fisher(r, len(X))
+    return _fisher(np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X), len(X))
 
 
 def _fisher(r: Array, n: int) -> Array:
@@ -267,19 +266,18 @@ def _moved(X: Array, Y: Array) -> str:
     return f"are moved: row {1 + max(0, k)} of the copy is row {1 + max(0, -k)} of the original"
 
 
-def _strength(both: list[tuple[Array, Array]], k: int) -> Array:
+def _strength(both: list[Pair], k: int) -> Array:
     pairs = [_beside(x, y, k) for x, y in both]
     r = np.max([np.einsum("ij,ij->j", x, y) / len(x) for x, y in pairs], axis=0)
     return _fisher(r, len(pairs[0][0]))
 
 
-def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:
+def _beside(X: Array, Y: Array, k: int) -> Pair:
     return X[max(0, -k) : len(X) - max(0, k)], Y[max(0, k) : len(Y) - max(0, -k)]
 
 
 def _fits(X: Array, Y: Array) -> bool:
-    z = np.maximum(*(z_scores(*pair) for pair in _both(X, Y)))
-    return _follows(z, expected(X, Y))
+    return _follows(np.maximum(*(z_scores(*pair) for pair in _both(X, Y))), expected(X, Y))
 
 
 def _follows(z: Array, s: Array) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditor.base import DataError, counted, listed, pd, quoted
+from auditor.base import DataError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
@@ -138,39 +138,38 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     DataError
         They cannot be audited.
     """
-    chosen.check_known(names)
+    if unknown := [name for name in chosen.columns if name not in names]:
+        raise DataError(
+            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
+        )
     if not names:
         raise DataError("no column is left to audit; name one with `columns:`", ("columns",))
     drop, domains = asked.missing == "drop", chosen.domains
     raw, columns = _converted(read, names, domains, asked.large)
     rows = raw.shape[0]
     check_rows(rows, asked.rows)
-    low, high = _ranges(raw)
-    varied = {
-        name: columns[name].kinds == {"numbers"} and low[j] < high[j]
-        for j, name in enumerate(names)
-    }
-    every = list(names)
+    every, varied = list(names), _varied(raw, columns)
     if chosen.columns and not asked.named:
-        names = [name for name in names if name in chosen.columns or varied[name]]
+        names = [name for name in names if name in chosen.columns or name in varied]
     required = tuple(names) if drop and any(columns[name].missing.count for name in names) else ()
     if required:
-        gaps = [every.index(name) for name in required]
-        gaps += [len(every) + k for k, name in enumerate(domains) if name in required]
-        usable = [j for j in gaps if j >= len(every) or columns[every[j]].is_number]
+        usable = [j for j, n in enumerate(every) if n in required and columns[n].is_number]
+        usable += [len(every) + k for k, name in enumerate(domains) if name in required]
         raw = _gathered(
             (x[~np.isnan(x[:, usable]).any(axis=1)] for x in _blocks(raw, len(every))),
             raw.shape[1],
             asked.large,
         )
-        low, high = _ranges(raw)
-        varied = {name: varied[name] and low[j] < high[j] for j, name in enumerate(every)}
-    if not drop:
-        chosen.check_complete([name for name in domains if columns[name].missing.count])
+        varied = _varied(raw, columns)
+    blank = [name for name in domains if columns[name].missing.count]
+    if blank and not drop:
+        raise DataError(
+            f"column {listed(blank)} has missing categories; set `missing: drop` to leave those records out"
+        )
     numeric = tuple(
         name
         for name in names
-        if name not in chosen.beside and (name not in domains or varied[name])
+        if name not in chosen.beside and (name not in domains or name in varied)
     )
     _check_numbers(numeric, [columns[name] for name in numeric], rows, asked)
     if drop and raw.shape[0] < 2:
@@ -178,7 +177,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
             f"an audit needs at least 2 records; `missing: drop` leaves {counted(raw.shape[0], 'record')}"
         )
     places = [every.index(name) for name in numeric]
-    fill, blanks = None, None
+    fill, blanks = np.full(1, np.nan), None
     if asked.missing == "mean" and any(columns[name].missing.count for name in numeric):
         fill, blanks = _means(raw, places)
     coders = [
@@ -187,9 +186,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     ]
 
     def final(x: Array) -> Array:
-        numbers = (
-            x[:, places] if fill is None else np.where(np.isnan(x[:, places]), fill, x[:, places])
-        )
+        numbers = np.where(np.isnan(x[:, places]), fill, x[:, places])
         codes = [new[x[:, len(every) + k].astype(int)] for k, (_, new) in enumerate(coders)]
         return np.column_stack([numbers, *codes])
 
@@ -209,7 +206,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
 
 def _held(rows: FileRows | FileCodes) -> Any:
     few = math.prod(rows.shape) * 8 <= scan.HELD_BYTES
-    return _sealed(rows.read(0, rows.shape[0])) if few else rows
+    return _sealed(rows[:]) if few else rows
 
 
 def _sealed(x: T) -> T:
@@ -249,7 +246,7 @@ def _gathered(blocks: Iterable[Array], width: int, large: bool) -> Array | Scrat
 
 def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
     for a, b in row_blocks(rows.shape[0], width):
-        yield rows[a:b] if isinstance(rows, np.ndarray) else rows.read(a, b)
+        yield rows[a:b]
 
 
 def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
@@ -259,12 +256,14 @@ def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
     return found
 
 
-def _ranges(rows: Array | Scratch) -> tuple[Array, Array]:
+def _varied(rows: Array | Scratch, columns: Mapping[str, Column]) -> set[str]:
+    """Columns of numbers, the first ones of the rows, that vary."""
     low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
     for x in _blocks(rows, rows.shape[1]):
         low = np.fmin(low, np.fmin.reduce(x, axis=0, initial=np.inf))
         high = np.fmax(high, np.fmax.reduce(x, axis=0, initial=-np.inf))
-    return low, high
+    wide = zip(columns.items(), low < high, strict=False)
+    return {name for (name, column), varies in wide if varies and column.kinds == {"numbers"}}
 
 
 def _means(rows: Array | Scratch, places: Sequence[int]) -> tuple[Array, Flags]:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,8 +98,7 @@ def middles(column: Series) -> Array | None:
     finite = ends[np.isfinite(ends)]
     if len(ends) < len(found) or not finite.size:
         return None
-    means = np.clip(ends, finite.min(), finite.max()).mean(axis=1)
-    return np.append(means, np.nan)[codes]
+    return np.append(np.clip(ends, finite.min(), finite.max()).mean(axis=1), np.nan)[codes]
 
 
 def stands_for_some(cell: Any, labels: Sequence[Any]) -> bool:
@@ -260,20 +259,20 @@ def read_copy(
                 frame[name] = frame[name].astype(object).fillna("")
             complete = are_complete(frame, names)
         keys = table.keys if key else None
-        match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
+        kept, places = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
     for j, attribute in enumerate(() if data is None else data.attributes):
-        values[match.kept, j] = _codes(path, frame[attribute.name].iloc[match.kept], attribute)
-    joined = np.full((table.rows, len(names)), np.nan)
-    joined[match.places] = values[match.kept]
+        values[kept, j] = _codes(path, frame[attribute.name].iloc[kept], attribute)
+    joined, rows = np.full((table.rows, len(names)), np.nan), np.full(table.rows, -1)
+    joined[places], rows[places] = values[kept], kept
     return Copy(
         path.name,
         joined,
-        match.rows >= 0,
+        rows >= 0,
         np.isfinite(values).any(axis=0),
         tuple(name for name in known if name not in (*names, key, "")),
-        match.beyond if key else 0,
-        match.rows,
-        _order(match.places, table.rows),
+        len(frame) - len(kept) if key else 0,
+        rows,
+        _order(places, table.rows),
         tuple(notes),
     )
 
@@ -284,18 +283,6 @@ def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
     return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(int).T))
 
 
-class _Match(NamedTuple):
-    """File rows of original records, their places there, and the number of others.
-
-    ``rows`` has the file row of every original record, −1 if absent.
-    """
-
-    kept: Indices
-    places: Indices
-    rows: Indices
-    beyond: int
-
-
 def _matched(
     path: Path,
     complete: Flags,
@@ -304,8 +291,11 @@ def _matched(
     dropped: bool,
     exact: bool,
     why: str,
-) -> _Match:
-    """Match by key or in order; ``missing: drop`` also applies to the copy."""
+) -> tuple[Indices, Indices]:
+    """File rows of original records, and their places there.
+
+    Matched by key or in order; ``missing: drop`` also applies to the copy.
+    """
     kept = np.arange(len(complete))
     if keys is None:
         kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
@@ -322,9 +312,7 @@ def _matched(
         cells = pd.Series(column_as_written(pieces_of(path), keys.name), dtype=object)
         places = record_keys(keys.name, cells).places_in(keys)
     there = (places >= 0) & (places < rows)
-    kept, places, at = kept[there], places[there], np.full(rows, -1)
-    at[places] = kept
-    return _Match(kept, places, at, int((~there).sum()))
+    return kept[there], places[there]
 
 
 def _order(places: Indices, rows: int) -> Array | None:
@@ -357,13 +345,11 @@ def _columns(
         X = pd.DataFrame(table.values, columns=list(names)) if data is None else _labels(data)
         for column, name in renamed_columns(X[lacking], shown).items():
             if data is not None:
-                commonest = pd.crosstab(shown[name], X[column]).idxmax(axis=1)
-                frame[column] = shown[name].map(commonest)
+                frame[column] = shown[name].map(pd.crosstab(shown[name], X[column]).idxmax(axis=1))
             elif kind_of(shown[name]) == "numbers":
                 x = column_floats(shown[name])
                 there = np.isfinite(x)
-                line = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)
-                frame[column] = line(x)
+                frame[column] = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)(x)
             if column in frame:
                 which = f"column {quoted(column)} is read from {quoted(name)}, which follows it"
                 notes.append(f"{quoted(path.name)}: {which}")
@@ -431,7 +417,7 @@ FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
 
-def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[ShownColumn]:
+def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownColumn]:
     """Columns of copies as numbers, codes and text.
 
     Parameters
@@ -453,8 +439,7 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
         frames = frames_of(pieces_of(path), names, as_written=True)
         frame = pd.concat(list(frames), ignore_index=True)
         for name in names:
-            cells = frame[name].reindex(rows).reset_index(drop=True)
-            for kind, values in _readings(cells):
+            for kind, values in _readings(frame[name].reindex(rows).reset_index(drop=True)):
                 same = found.get(f"{name} {kind}")
                 if same is None or not np.array_equal(same.values, values):
                     key = f"{name} {kind}" if same is None else f"{name} {kind} {number}"
@@ -484,8 +469,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
 
 
 def _as_floats(cells: pd.Series[Any]) -> Array:
-    numbers = pd.to_numeric(cells, errors="coerce")
-    return numbers.to_numpy(dtype=float, na_value=np.nan)
+    return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:

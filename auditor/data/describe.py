@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 
 from auditor.base import pd, scipy
+from auditor.base.types import Names
 from auditor.data.columns.checks import (
     NESTED,
     Series,
@@ -96,12 +97,11 @@ def describe(source: str) -> Description:
     else:
         runs, coded = [raw_columns(source).whole()], frozenset()
         rows = len(runs[0])
-    seen = sum(map(len, runs))
-    check_rows(seen, None)
+    check_rows(sum(map(len, runs)), None)
     return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
 
 
-def categories_in_clear(source: str, found: Description, copies: Sequence[str]) -> set[str]:
+def categories_in_clear(source: str, found: Description, copies: Names) -> set[str]:
     """Categorical columns that some copy shows unchanged, row by row.
 
     Raises
@@ -168,8 +168,7 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
     for key, cells in keys.reset_index(drop=True).items():
         if kind_of(cells) == NESTED:
             continue
-        size = cells.groupby(cells).transform("size")
-        several = (size.fillna(1) > 1).to_numpy(dtype=bool)
+        several = (cells.groupby(cells).transform("size").fillna(1) > 1).to_numpy(dtype=bool)
         if several.sum() < FEWEST_ROWS:
             continue
         for name, column in columns.items():
@@ -183,7 +182,7 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
                 yield str(key), str(name), left
 
 
-def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[str, str]:
+def renamed_in(source: str, found: Description, copies: Names) -> dict[str, str]:
     """Columns → their name in a copy, in any unit or coding.
 
     Raises
@@ -245,7 +244,7 @@ def describe_frames(
     return Description(columns, 0, rows, seen, order, dependent, varied_by, grouped)
 
 
-def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:
+def _sampled(pieces: Sequence[Piece], names: Names) -> tuple[list[pd.DataFrame], int]:
     places = np.unique(
         np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -52,6 +53,7 @@ from auditor.data.formats.parts import (
 )
 from auditor.data.source import OPTIONS, Source, asked_source, select
 from auditor.data.table import DataUse, ShownColumn, Table, check_bounds, is_file
+from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import stream
 from auditor.results.files import TableFile, located, reading_of, split_name
 
@@ -175,30 +177,10 @@ def load_table(
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
         shown = [each._replace(values=each.values[complete]) for each in shown]
-    table = Table(
-        found.numeric,
-        found.numbers,
-        use.source,
-        hierarchies=trees,
-        dates=dict(use.dates),
-        keys=keys,
-        units=units,
-        shown=tuple(shown),
-        blanks=found.blanks,
-        dropped=missing == "drop",
-        bounds=use.bounds,
-    )
-    if raw.source is not None:
-        is_in_units = not (trees or use.dates or use.standardize)
-        table = replace(
-            table,
-            description=raw.source.description,
-            licence=raw.source.licence,
-            population=partial(raw.covariance, found.numeric) if is_in_units else None,
-        )
-    check_width(table.width)
-    table.check(varied)
-    scan, content = table.scan, table.records
+    bare = Table(found.numeric, found.numbers)
+    check_width(bare.width)
+    bare.check(varied)
+    scan, content = bare.scan, bare.records
     categorical = found.categories(scan)
     if categorical is not None and raw.pieces and not use.dates:
         spelt = tuple(as_spelt(raw.pieces, attribute) for attribute in categorical.attributes)
@@ -208,9 +190,26 @@ def load_table(
     elif use.standardize:
         content = np.array(content)
         Scale.of(scan).apply(content)
-        content.setflags(write=False)
-    table = replace(
-        table, content=content, categorical=categorical, scanned=scan, standardized=use.standardize
+        seal(content)
+    is_in_units = raw.source is not None and not (trees or use.dates or use.standardize)
+    table = Table(
+        found.numeric,
+        content,
+        use.source,
+        getattr(raw.source, "description", ""),
+        getattr(raw.source, "licence", ""),
+        categorical,
+        scan,
+        use.standardize,
+        trees,
+        dict(use.dates),
+        keys,
+        units,
+        tuple(shown),
+        found.blanks,
+        dropped=missing == "drop",
+        bounds=use.bounds,
+        population=partial(raw.covariance, found.numeric) if is_in_units else None,
     )
     check_bounds(table, use.bounds)
     return _in_batches(table, use.first_batch)
@@ -492,14 +491,11 @@ class Blanks(NamedTuple):
     def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
         """Count blanks."""
         records = incomplete = 0
-        cells: dict[str, int] = {}
+        cells = Counter[str]()
         for frame in frames:
             blank = frame.isna()
             records, incomplete = records + len(frame), incomplete + int(blank.any(axis=1).sum())
-            cells = {
-                str(name): cells.get(str(name), 0) + int(number)
-                for name, number in blank.sum().items()
-            }
+            cells.update({str(name): int(number) for name, number in blank.sum().items()})
         return cls(records, incomplete, cells)
 
     @property

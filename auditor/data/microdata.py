@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, AuditorWarning, DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Codes, Flags, Microdata
+from auditor.base.types import Array, Codes, Flags, Integers, Microdata
 from auditor.data.columns.categorical_table import (
     Attribute,
     CategoricalTable,
@@ -194,7 +194,7 @@ def categories_like(X: Microdata, table: CategoricalTable, codes: Codes) -> Micr
     return np.stack(columns, axis=1).reshape(cells.shape)
 
 
-def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
+def _typed(attribute: Attribute, codes: Integers, kind: Any) -> Any:
     if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
         return pd.Categorical.from_codes(codes, dtype=kind)
     labels = pd.Index(attribute.labels, tupleize_cols=False)

@@ -257,16 +257,10 @@ def select(
     twice = sorted({name for name in columns if list(columns).count(name) > 1})
     if twice:
         raise DataError(f"`columns` names {listed(twice)} more than once")
-    unknown = [
-        f"there is no column {quoted(name)}{nearest(name, named)}"
-        for name in columns
-        if name not in named
-    ]
+    unknown = {name: at for at, name in enumerate(columns) if name not in named}
     if unknown:
-        raise DataError(
-            "; ".join(unknown),
-            ("columns", next(at for at, name in enumerate(columns) if name not in named)),
-        )
+        lacking = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in unknown]
+        raise DataError("; ".join(lacking), ("columns", min(unknown.values())))
     return list(dict.fromkeys([*columns, *others]))
 
 

@@ -7,7 +7,7 @@ between 0 and 120), since the table's own extremes are private.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Indices, Plain, frozen, unprinted
+from auditor.base.types import Array, Indices, Names, Pair, Plain, frozen, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
@@ -41,7 +41,7 @@ class Promised:
     """Records made on first use, with moments before standardisation."""
 
     shape: tuple[int, int]
-    moments: tuple[Array, Array]
+    moments: Pair
     make: Callable[[], Table]
 
     @cached_property
@@ -139,8 +139,7 @@ class Table:
     @property
     def values(self) -> Array:
         """All records, (n, N); reads a large file into memory each time."""
-        records = self.records
-        return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
+        return self.records[:]
 
     @property
     def unit_size(self) -> int:
@@ -221,8 +220,7 @@ class Table:
 
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start:stop``, (stop − start, N), read-only."""
-        records = self.records
-        return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
+        return self.records[start:stop]
 
     def check(self, varied: bool = True) -> None:
         """Refuse extreme variances, and constant columns if they must vary."""
@@ -236,12 +234,11 @@ class Table:
         """Yield records block by block, in order."""
         return (self.read(*block) for block in row_blocks(self.rows, self.width))
 
-    def shares(self, column: int) -> tuple[Array, Array]:
+    def shares(self, column: int) -> Pair:
         """A column's distinct values, ascending, and their shares."""
         found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
-        counts = np.bincount(place, np.concatenate([count for _, count in found]))
-        return values, counts / self.rows
+        return values, np.bincount(place, np.concatenate([count for _, count in found])) / self.rows
 
     @cached_property
     def scan(self) -> Scan:
@@ -253,12 +250,11 @@ class Table:
     @cached_property
     def resolution(self) -> Resolution:
         """Recording steps, in standard deviations for a standardised table."""
-        found = resolution(self._unscaled, self.rows, self.width)
-        return (
-            replace(found, steps=found.steps / Scale.of(self.scan).std)
-            if self.standardized
-            else found
-        )
+        if not self.standardized:
+            return resolution(self.blocks, self.rows, self.width)
+        scale = Scale.of(self.scan)
+        found = resolution(lambda: map(scale.undone, self.blocks()), self.rows, self.width)
+        return replace(found, steps=found.steps / scale.std)
 
     @cached_property
     def notes(self) -> list[str]:
@@ -269,11 +265,7 @@ class Table:
             else missing_codes(self.attributes, self.read(0, min(self.rows, LOOKED_AT)))
         )
 
-    def _unscaled(self) -> Iterator[Array]:
-        for x in self.blocks():
-            yield Scale.of(self.scan).undone(x) if self.standardized else x
-
-    def moments(self) -> tuple[Array, Array]:
+    def moments(self) -> Pair:
         """Exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = (
             self.content.moments
@@ -346,22 +338,15 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
         )
     low, high = np.array([bounds[name] for name in table.attributes]).T
     if ((table.scan.low < low) | (table.scan.high > high)).any():
-        outside = _outside(table, low, high)
-        j = int(np.argmax(outside > 0))
-        more = (
-            f", and so do {listed(np.array(table.attributes)[j + 1 :][outside[j + 1 :] > 0])}"
-            if outside[j + 1 :].any()
-            else ""
-        )
-        told = f"column {quoted(table.attributes[j])} has {counted(int(outside[j]), 'record')} outside the stated bounds{more}"
+        outside = sum(((x < low) | (x > high)).sum(axis=0) for x in table.blocks())
+        wrong = {n: k for n, k in zip(table.attributes, outside, strict=True) if k}
+        name, *others = wrong
+        more = f", and so do {listed(others)}" * bool(others)
         raise DataError(
-            f"{told}; widen them, or clip the data beforehand", ("bounds", table.attributes[j])
+            f"column {quoted(name)} has {counted(int(wrong[name]), 'record')} outside the stated bounds{more}; "
+            "widen them, or clip the data beforehand",
+            ("bounds", name),
         )
-
-
-def _outside(table: Table, low: Array, high: Array) -> Indices:
-    found = [np.count_nonzero((x < low) | (x > high), axis=0) for x in table.blocks()]
-    return np.asarray(np.sum(found, axis=0))
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
@@ -408,6 +393,10 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------
 
 
+SPELT = {"first_batch": "first-batch", "bins": "bin"}
+"""Fields of another name in a scenario."""
+
+
 @frozen
 class DataUse:
     """The table to audit.
@@ -434,51 +423,35 @@ class DataUse:
     """
 
     source: str
-    columns: Sequence[str] | None = None
+    columns: Names | None = None
     rows: int | None = None
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     standardize: bool = False
     disclosure: Literal["rounded", "public"] = "rounded"
     parameters: Plain = field(default_factory=dict)
+    order: str | None = None
+    key: str | None = None
+    unit: str | None = None
+    weight: str | None = None
+    shown: Names = ()
+    first_batch: int | None = None
     bins: Plain = field(default_factory=dict)
     categorical: Plain = field(default_factory=dict)
     hierarchies: Plain = field(default_factory=dict)
     dates: dict[str, str | None] = field(default_factory=dict)
-    order: str | None = None
-    key: str | None = None
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    first_batch: int | None = None
-    unit: str | None = None
-    weight: str | None = None
-    shown: Sequence[str] = ()
     tolerance: Plain = field(default_factory=dict)
 
     def spec(self) -> Plain:
         """Request in scenario form, with defaults."""
-        optional = {
-            "order": self.order,
-            "key": self.key,
-            "unit": self.unit,
-            "weight": self.weight,
-            "shown": list(self.shown),
-            "first-batch": self.first_batch,
-            "bin": self.bins,
-            "categorical": self.categorical,
-            "hierarchies": self.hierarchies,
-            "dates": self.dates,
-            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
-            "tolerance": self.tolerance,
+        bounds = {name: list(ends) for name, ends in self.bounds.items()}
+        stated = {
+            SPELT.get(name, name): list(value) if isinstance(value, tuple) else value
+            for name, value in {**vars(self), "bounds": bounds}.items()
+            if value or name in ("columns", "rows", "standardize")
         }
-        return {
-            "source": self.source,
-            "columns": None if self.columns is None else list(self.columns),
-            "rows": self.rows,
-            "missing": self.missing,
-            "standardize": self.standardize,
-            "disclosure": self.disclosure,
-            **{name: value for name, value in optional.items() if value},
-            **self.parameters,
-        }
+        stated.pop("parameters", None)
+        return stated | self.parameters
 
 
 def is_file(source: str) -> bool:

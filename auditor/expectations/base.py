@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
+from auditor.base.types import Options, Plain, frozen
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
@@ -22,8 +22,9 @@ from auditor.results.records import (
     Verdict,
     cells,
 )
-from auditor.scenario.model import ExpectationUse, Scenario
+from auditor.scenario.model import ExpectationUse
 from auditor.scenario.read_plugins import parse_coalitions
+from auditor.scenario.yaml_document import Places
 
 Names = str | list[str]
 Cell = Sequence[Measurement]
@@ -36,14 +37,19 @@ Selector = Callable[[Measurement], bool]
 class Filter(PluginParameters):
     """The cells that an expectation covers; an absent field covers all."""
 
-    scheme: Names | None = Field(None, description="scheme ids")
-    attack: Names | None = Field(None, description="attack ids")
-    knowledge: Any = Field(
-        None, description="a state of knowledge, its label or its name, or a list of them"
-    )
-    coalition: Any = Field(None, description="all, singles, pairs, prefixes, [1, 3] or {first: m}")
-    attribute: Names | None = Field(None, description="columns; '*' is all together, the default")
-    sweep: dict[str, Any] | None = Field(None, description="values of swept paths")
+    model_config = ConfigDict(use_attribute_docstrings=True)
+    scheme: Names | None = None
+    """scheme ids"""
+    attack: Names | None = None
+    """attack ids"""
+    knowledge: Any = None
+    """a state of knowledge, its label or its name, or a list of them"""
+    coalition: Any = None
+    """all, singles, pairs, prefixes, [1, 3] or {first: m}"""
+    attribute: Names | None = None
+    """columns; '*' is all together, the default"""
+    sweep: Plain | None = None
+    """values of swept paths"""
 
 
 class Expectation(Plugin):
@@ -88,10 +94,13 @@ class Expectation(Plugin):
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
         """Releases that the filter covers."""
-        p = self.parameters
-        return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
+        return [one for one in evidence.releases if self.covers(one.scheme, one.sweep)]
 
-    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
+    def covers(self, scheme: str, point: Options) -> bool:
+        """Whether the filter covers a scheme at a sweep point."""
+        return covers(self.parameters, scheme, point)
+
+    def record(self, name: str, where: Plain, evidence: Evidence) -> ExpectationRecord:
         """Verdict as a result record."""
         judged = self.judge(evidence)
         if not isinstance(judged, Judgement) or type(judged.why) is not str:
@@ -118,7 +127,7 @@ class Broken(Expectation):
         raise self._failure
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     """A verdict and its reason."""
 
@@ -184,7 +193,7 @@ def selector(
     return selected
 
 
-def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
+def covers(filters: Any, scheme: str, point: Options) -> bool:
     """Whether a filter covers a scheme at a sweep point."""
     sweep = getattr(filters, "sweep", None) or {}
     return _among(scheme, getattr(filters, "scheme", None)) and all(
@@ -216,16 +225,11 @@ def _among(value: str | None, names: Names | None) -> bool:
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Missing(NamedTuple):
-    """A task that was not finished."""
-
-    point: dict[str, Any]
-    scheme: str
+Missing = Sequence[tuple[str, Options]]
+"""Scheme and sweep point of each task that was not finished."""
 
 
-def undecided(
-    record: ExpectationRecord, expectation: Any, missing: Sequence[Missing]
-) -> ExpectationRecord:
+def undecided(record: ExpectationRecord, expectation: Any, missing: Missing) -> ExpectationRecord:
     """Verdict if some tasks are missing.
 
     Undecided even if finished tasks refute the claim: tests are corrected for all cells.
@@ -237,7 +241,7 @@ def undecided(
     expectation : Expectation
         With the tasks it covers by ``scheme`` and ``sweep``.
     """
-    lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
+    lacking = sum(expectation.covers(*task) for task in missing)
     if not lacking:
         return record
     tasks = "1 task that it covers is" if lacking == 1 else f"{lacking} tasks that it covers are"
@@ -254,17 +258,17 @@ IMPLICIT_LEVEL = 1e-4
 
 
 def judge(
-    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()
+    uses: Sequence[ExpectationUse], places: Places, evidence: Evidence, missing: Missing = ()
 ) -> list[ExpectationRecord]:
     """Return the verdict on every expectation; one that covers missing tasks is undecided."""
     found = []
-    for use in scenario.expect:
+    for use in uses:
         record = undecided(_judged(use, evidence), use.expectation, missing)
-        line = scenario.places.problem(("expect", use.place), "").line
+        line = places.problem(("expect", use.place), "").line
         found.append(record.model_copy(update={"line": line}))
     # every audit expects noise to follow its law: schemes that fail, unless already judged
     expected = registry.get("expectation", ALWAYS)
-    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
+    asked = [use.expectation.parameters for use in uses if use.name == ALWAYS]
     whole = [each for each in asked if each.sweep is None]
     schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
     for scheme in schemes:

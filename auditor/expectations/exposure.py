@@ -66,10 +66,10 @@ GIVEN_AWAY = "disclosed_beyond_chance"
 class Shares(Limits):
     """Bounds on a share."""
 
-    at_least: float | None = Field(
-        None, ge=0, le=1, description="smallest share allowed: 0.5 is half"
-    )
-    at_most: float | None = Field(None, ge=0, le=1, description="largest share allowed")
+    at_least: float | None = Field(None, ge=0, le=1)
+    """smallest share allowed: 0.5 is half"""
+    at_most: float | None = Field(None, ge=0, le=1)
+    """largest share allowed"""
 
 
 @register
@@ -84,17 +84,13 @@ class Exposure(Expectation):
     class Parameters(Filter):
         """The bounds and the filter; by default every attribute by itself."""
 
-        unknown: Shares | None = Field(
-            None, description="{at-least: share} of an attribute that stays unknown"
-        )
-        close: Shares | None = Field(
-            None, description="{at-most: share} of records with a close guess thanks to the copies"
-        )
+        unknown: Shares | None = None
+        """{at-least: share} of an attribute that stays unknown"""
+        close: Shares | None = None
+        """{at-most: share} of records with a close guess thanks to the copies"""
 
-        by: str | None = Field(
-            None,
-            description="a column of the data: no group of 50 records or more may be worse than the bounds",
-        )
+        by: str | None = None
+        """a column of the data: no group of 50 records or more may be worse than the bounds"""
 
         @model_validator(mode="after")
         def _some_figure(self) -> Exposure.Parameters:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from auditor.base import scipy
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
@@ -48,8 +48,11 @@ gave 0.93 ± 0.95 where 0.29 is true."""
 class Limits(PluginParameters):
     """At least one bound, in the metric's unit."""
 
-    at_least: float | None = Field(None, description="smallest value allowed")
-    at_most: float | None = Field(None, description="largest value allowed")
+    model_config = ConfigDict(use_attribute_docstrings=True)
+    at_least: float | None = None
+    """smallest value allowed"""
+    at_most: float | None = None
+    """largest value allowed"""
     ways: ClassVar[str] = "at-least or at-most"
 
     @model_validator(mode="after")
@@ -75,9 +78,8 @@ class Limits(PluginParameters):
 class Bounds(Limits, Filter):
     """A filter and at least one bound."""
 
-    between: list[float] | None = Field(
-        None, description="[smallest, largest]", min_length=2, max_length=2
-    )
+    between: list[float] | None = Field(None, min_length=2, max_length=2)
+    """[smallest, largest]"""
     ways: ClassVar[str] = "at-least, at-most or between"
 
     def limits(self) -> tuple[float | None, float | None]:
@@ -91,7 +93,8 @@ class Bounds(Limits, Filter):
 class MetricBounds(Bounds):
     """Bounds on one metric."""
 
-    metric: str = Field(description="the metric's name")
+    metric: str
+    """the metric's name"""
 
 
 @register
@@ -151,8 +154,19 @@ def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgemen
         (order.index(verdict), sign * (pooled(cell)[0] - limit))
         for verdict, (cell, limit, sign) in zip(verdicts, sides, strict=True)
     ]
-    closest = sides[worst_first.index(min(worst_first))]
-    why = _why(*closest, verdicts, metric, len(groups))
+    cell, limit, sign = sides[worst_first.index(min(worst_first))]
+    record, expected, (value, error) = cell[0], mean_theory(cell), pooled(cell)
+    bar = "" if error is None else f" ± {1.96 * error:.2g}"
+    theory = "" if expected is None else f", theory {expected:.4g}"
+    where = measured_at(record) + (f", {record.attribute}" if record.attribute != "*" else "")
+    if record.metric.startswith("group_"):
+        where += f"; {record.reason}"
+    over = "1 cell" if len(groups) == 1 else f"{len(groups)} cells"
+    counted = "one cell"
+    if len(verdicts) > 1:
+        counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold"
+    wanted = f"wanted {'at least' if sign > 0 else 'at most'} {limit:g} ({where})"
+    why = f"closest to the bound: {metric} {value:.4g}{bar}{theory}, {wanted}; {counted}"
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
@@ -161,7 +175,7 @@ def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgemen
         why += (
             f"; {bare} without an error bar; of copies made here five replicates or more give one"
         )
-    return Judgement(worst(verdicts), why, pooled(closest[0])[0], asked.bound)
+    return Judgement(worst(verdicts), why, value, asked.bound)
 
 
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
@@ -222,25 +236,6 @@ def _verdict(cell: Cell, limit: float, sign: float, p_outside: float, p_inside: 
     if beyond or p_inside <= LEVEL:
         return "fails"
     return "holds" if p_outside <= LEVEL / 2 else "undecided"
-
-
-def _why(
-    cell: Cell, limit: float, sign: float, verdicts: Sequence[Verdict], metric: str, count: int
-) -> str:
-    record, expected, (value, error) = cell[0], mean_theory(cell), pooled(cell)
-    bar = "" if error is None else f" ± {1.96 * error:.2g}"
-    theory = "" if expected is None else f", theory {expected:.4g}"
-    relation = "at least" if sign > 0 else "at most"
-    where = measured_at(record) + (f", {record.attribute}" if record.attribute != "*" else "")
-    if record.metric.startswith("group_"):
-        where += f"; {record.reason}"
-    over = "1 cell" if count == 1 else f"{count} cells"
-    counted = (
-        f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold"
-        if len(verdicts) > 1
-        else "one cell"
-    )
-    return f"closest to the bound: {metric} {value:.4g}{bar}{theory}, wanted {relation} {limit:g} ({where}); {counted}"
 
 
 def measured_at(record: Measurement) -> str:

@@ -26,7 +26,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base.types import Coalition
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, place, worst
@@ -282,13 +281,10 @@ class NoCollusionGain(Expectation):
     class Parameters(Filter):
         """The filter, the margin and the level of the test."""
 
-        margin: Share = Field(
-            0.01,
-            description="largest gain that counts as none, as a share of the best copy's error",
-        )
-        level: Share = Field(
-            0.05, description="chance of one false «no gain» over everything covered"
-        )
+        margin: Share = 0.01
+        """largest gain that counts as none, as a share of the best copy's error"""
+        level: Share = 0.05
+        """chance of one false «no gain» over everything covered"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         margin, level = self.parameters.margin, self.parameters.level
@@ -451,12 +447,19 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     ]
     shown = max(telling or tested, key=lambda gain: gain.gain + 2.0 * gain.std_error)
     if status == "holds":
-        why = _none_gains(tested, shown, margin)
+        hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
+        more = f" (pooling does harm in {hurt} of them)" if hurt else ""
+        count = sum(not gain.guard for gain in tested)
+        why = f"{count} gains are all below {_percent(margin)}, the largest {_bar(shown)} ({shown.cell}){more}{_ruled_out(tested)}"
     elif status == "fails":
         bar, count = _bar(shown), verdicts.count("fails")
         why = f"{shown.cell} gains {bar}, more than {_percent(margin)}; so do {count} of {len(tested)} tested"
     else:
-        why = _cannot_tell(shown, margin, level / len(tested))
+        # for a true gain of 0: the estimate is too uncertain to plan with
+        needed, rows = shown.rows_to_decide(margin, level / len(tested)), REPLICATES
+        if needed or shown.from_files:
+            rows = f"about {needed:,} rows would settle it if there is no gain" if needed else FILES
+        why = f"cannot tell {_bar(shown)} from the margin of {_percent(margin)} ({shown.cell}, {shown.rows:,} rows); {rows}"
     return Judgement(status, f"on the data: {why}", shown.gain)
 
 
@@ -469,33 +472,12 @@ def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdi
     ]
 
 
-def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
-    hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
-    more = f" (pooling does harm in {hurt} of them)" if hurt else ""
-    more += _ruled_out(tested)
-    count = sum(not gain.guard for gain in tested)
-    return f"{count} gains are all below {_percent(margin)}, the largest {_bar(largest)} ({largest.cell}){more}"
-
-
 def _ruled_out(tested: Sequence[Gain]) -> str:
     noise = [gain.beyond for gain in tested if gain.noise]
     learnt = [gain.beyond for gain in tested if gain.insider]
     named = ("linear", noise), ("boosted-tree" if noise else "linear or boosted-tree", learnt)
     parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in named if found]
     return f"; {', '.join(parts)}" if parts else ""
-
-
-def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
-    # for a true gain of 0: the estimate is too uncertain to plan with
-    needed = gain.rows_to_decide(margin, level)
-    rows = (
-        f"about {needed:,} rows would settle it if there is no gain"
-        if needed
-        else FILES
-        if gain.from_files
-        else REPLICATES
-    )
-    return f"cannot tell {_bar(gain)} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
 
 
 def _bar(gain: Gain) -> str:

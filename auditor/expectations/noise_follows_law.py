@@ -57,17 +57,12 @@ class NoiseFollowsLaw(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level and the resolution."""
 
-        level: Share = Field(
-            LEVEL, description="chance of one false «fails», over everything it tests"
-        )
-        resolution: Share = Field(
-            0.1,
-            description="undecided while a correlation, or a share kept of what is to be redrawn, could hide",
-        )
-        last_digits: bool = Field(
-            True,
-            description="whether doubles in files may not tell of originals by how they were rounded; false: that they do is accepted",
-        )
+        level: Share = LEVEL
+        """chance of one false «fails», over everything it tests"""
+        resolution: Share = 0.1
+        """undecided while a correlation, or a share kept of what is to be redrawn, could hide"""
+        last_digits: bool = True
+        """whether doubles in files may not tell of originals by how they were rounded; false: that they do is accepted"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Verdict over every release that the filter covers.
@@ -150,16 +145,14 @@ class NeighbourCoin(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), the copy, and the chances."""
 
-        copy_number: int = Field(alias="copy", ge=1, description="the copy's number")
-        heads: float = Field(
-            ge=0, le=1, description="u: chance to keep the less perturbed neighbour's value"
-        )
-        tails: float = Field(
-            ge=0, le=1, description="v: chance to take the more perturbed neighbour's"
-        )
-        tolerance: float = Field(
-            0.0005, gt=0, description="how far heads and tails may be off, as they are rounded"
-        )
+        copy_number: int = Field(alias="copy", ge=1)
+        """the copy's number"""
+        heads: float = Field(ge=0, le=1)
+        """u: chance to keep the less perturbed neighbour's value"""
+        tails: float = Field(ge=0, le=1)
+        """v: chance to take the more perturbed neighbour's"""
+        tolerance: float = Field(0.0005, gt=0)
+        """how far heads and tails may be off, as they are rounded"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
@@ -210,9 +203,8 @@ class MarginalIsUniform(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), and the level of the test."""
 
-        level: Share = Field(
-            0.01, description="chance that a true claim is refuted, over everything covered"
-        )
+        level: Share = 0.01
+        """chance that a true claim is refuted, over everything covered"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Verdict over every copy of the covered uniform releases.

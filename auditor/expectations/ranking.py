@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Names, Plain
 from auditor.expectations.base import (
     Cell,
     Expectation,
@@ -56,14 +56,14 @@ class Ranking(Expectation):
     class Parameters(Filter):
         """Names, from the smallest value of the metric to the largest."""
 
-        order: list[Any] = Field(description="from the smallest value to the largest", min_length=2)
-        by: Literal["attack", "knowledge", "scheme", "coalition"] = Field(
-            "attack", description="what the order names"
-        )
-        metric: str = Field("normalized_error", description="metric to compare")
-        slack: float = Field(
-            0.0, ge=0, description="by how much a value may exceed the next, in the metric's unit"
-        )
+        order: list[Any] = Field(min_length=2)
+        """from the smallest value to the largest"""
+        by: Literal["attack", "knowledge", "scheme", "coalition"] = "attack"
+        """what the order names"""
+        metric: str = "normalized_error"
+        """metric to compare"""
+        slack: float = Field(0.0, ge=0)
+        """by how much a value may exceed the next, in the metric's unit"""
 
         @model_validator(mode="after")
         def _coalitions(self) -> Any:
@@ -206,10 +206,14 @@ class GrowthRate(Expectation):
     class Parameters(Limits, Filter):
         """What is swept, and bounds on the exponent."""
 
-        metric: str = Field("seconds", description="metric that grows")
-        against: str = Field(description="the swept path, whose values are positive numbers")
-        at_most: float | None = Field(None, description="largest exponent allowed")
-        at_least: float | None = Field(None, description="smallest exponent allowed")
+        metric: str = "seconds"
+        """metric that grows"""
+        against: str
+        """the swept path, whose values are positive numbers"""
+        at_most: float | None = None
+        """largest exponent allowed"""
+        at_least: float | None = None
+        """smallest exponent allowed"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
@@ -248,17 +252,16 @@ class Monotone(Expectation):
     class Parameters(Filter):
         """The swept path, the direction of the metric and the part of the sweep."""
 
-        metric: str = Field("normalized_error", description="metric that rises or falls")
-        against: str = Field(description="the swept path, whose values are numbers")
-        direction: Literal["rising", "falling"] = Field(
-            description="which way the metric goes as the swept value grows"
-        )
-        between: list[float] | None = Field(
-            None, description="[first, last] swept value looked at", min_length=2, max_length=2
-        )
-        slack: float = Field(
-            0.0, ge=0, description="by how much a step may go the other way, in the metric's unit"
-        )
+        metric: str = "normalized_error"
+        """metric that rises or falls"""
+        against: str
+        """the swept path, whose values are numbers"""
+        direction: Literal["rising", "falling"]
+        """which way the metric goes as the swept value grows"""
+        between: list[float] | None = Field(None, min_length=2, max_length=2)
+        """[first, last] swept value looked at"""
+        slack: float = Field(0.0, ge=0)
+        """by how much a step may go the other way, in the metric's unit"""
 
         @model_validator(mode="after")
         def _ordered(self) -> Any:
@@ -286,14 +289,12 @@ class Monotone(Expectation):
         return Judgement(judged.status, why, judged.observed, judged.bound)
 
 
-def _line(record: Measurement, others: dict[str, Any]) -> str:
+def _line(record: Measurement, others: Plain) -> str:
     attack = f", {record.attack}" if record.attack else ""
     return f"{record.scheme}{attack}{f' at {others}' if others else ''}"
 
 
-def _swept(
-    expectation: Expectation, evidence: Evidence
-) -> Iterator[tuple[float, dict[str, Any], Cell]]:
+def _swept(expectation: Expectation, evidence: Evidence) -> Iterator[tuple[float, Plain, Cell]]:
     p: Any = expectation.parameters
     for group in expectation.measured(evidence, p.metric):
         sweep = dict(group[0].sweep)
@@ -323,14 +324,14 @@ class Equivalent(Expectation):
     class Parameters(Filter):
         """Both schemes, the metric and the margin."""
 
-        schemes: list[str] = Field(description="ids of the two schemes", min_length=2, max_length=2)
-        metric: str = Field(description="metric to compare")
-        margin: float = Field(
-            gt=0, description="largest difference that counts as none, in the metric's unit"
-        )
-        together: bool = Field(
-            False, description="test the mean over all levels, and not each level by itself"
-        )
+        schemes: list[str] = Field(min_length=2, max_length=2)
+        """ids of the two schemes"""
+        metric: str
+        """metric to compare"""
+        margin: float = Field(gt=0)
+        """largest difference that counts as none, in the metric's unit"""
+        together: bool = False
+        """test the mean over all levels, and not each level by itself"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
@@ -349,7 +350,7 @@ class Equivalent(Expectation):
 
 
 def judge_differences(
-    found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
+    found: Sequence[Found], levels: Names, margin: float, metric: str
 ) -> Judgement:
     """Verdict on differences."""
     if any(math.isnan(error) for _, error, _ in found):

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from auditor.base.types import Array
+from auditor.base.types import Array, Levels
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, listed, place
 from auditor.expectations.metric import ERRORS, LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided, quantile, two_sided
@@ -44,10 +43,10 @@ class MatchesTheory(Expectation):
     class Parameters(Filter):
         """The filter, the metric, and how fine the measurement must be to count."""
 
-        metric: str = Field("distortion", description="metric to compare")
-        resolution: Share = Field(
-            0.5, description="error bars wider than this share of theory leave it undecided"
-        )
+        metric: str = "distortion"
+        """metric to compare"""
+        resolution: Share = 0.5
+        """error bars wider than this share of theory leave it undecided"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         found = self.chosen(evidence, self.parameters.metric)
@@ -195,9 +194,8 @@ class Theorem3(Expectation):
     class Parameters(Filter):
         """The filter, for schemes with independent noise shaped like the data."""
 
-        resolution: Share = Field(
-            0.5, description="error bars wider than this share of theory leave it undecided"
-        )
+        resolution: Share = 0.5
+        """error bars wider than this share of theory leave it undecided"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         filters = self.parameters
@@ -226,7 +224,7 @@ class Theorem3(Expectation):
         return compare(groups, expected, filters.resolution)
 
 
-def theorem_3(levels: Sequence[float]) -> float:
+def theorem_3(levels: Levels) -> float:
     """``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
 
     Source: li2012, Theorem 3, for noise ``σ_i² K_X``. 0 for a copy without noise. Tends to 0 only
@@ -282,7 +280,15 @@ class AboveBound(Expectation):
         for cell in self.measured(evidence, ERROR):
             first, where = cell[0], place(cell[0])
             knows = (*where, first.attack, first.knowledge) in told or in_clear(first.knowledge)
-            found += _sides(cell, bounds, rows[where], not knows)
+            floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
+            if floor is not None and not knows:
+                error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows[where]))
+                what = "from copies alone no attack can leave less than"
+                found.append(Side(cell, floor, 1.0, error, what))
+            for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
+                bound = bounds.get(_key(first._replace(metric=metric)))
+                if bound is not None:
+                    found.append(Side(cell, bound, sign, 0.0, f"a theorem says at {most}"))
         return _judged(found)
 
 
@@ -305,23 +311,6 @@ class Side(NamedTuple):
     @property
     def coarse(self) -> bool:
         return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
-
-
-def _sides(
-    cell: Cell, bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool
-) -> list[Side]:
-    """Cell with each bound; ``copies_alone``: without true values."""
-    first, found = cell[0], list[Side]()
-    floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
-    if floor is not None and copies_alone:
-        error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows))
-        what = "from copies alone no attack can leave less than"
-        found.append(Side(cell, floor, 1.0, error, what))
-    for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
-        bound = bounds.get(_key(first._replace(metric=metric)))
-        if bound is not None:
-            found.append(Side(cell, bound, sign, 0.0, f"a theorem says at {most}"))
-    return found
 
 
 def _key(record: Measurement) -> tuple[object, ...]:

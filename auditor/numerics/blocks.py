@@ -25,7 +25,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -299,41 +299,6 @@ class Moments:
             return self
         index = neighbours(attribute_index(places, width))
         return Moments(self.count, self.total[index], self.products[square(index)])
-
-
-class Awaited(Moments):
-    """Moments computed by ``take`` on first use."""
-
-    def __init__(self, take: Callable[[], Moments]) -> None:
-        object.__setattr__(self, "_take", take)
-
-    @cached_property
-    def _taken(self) -> Moments:
-        take: Callable[[], Moments] = self.__dict__["_take"]
-        return take()
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return self._taken.count
-
-    @property
-    def total(self) -> Array:
-        """``t``."""
-        return self._taken.total
-
-    @property
-    def products(self) -> Array:
-        """``P``."""
-        return self._taken.products
-
-
-def of_rows(parts: Arrays, centre: Array) -> Moments:
-    """Joint moments of tables' rows, (n, N), piece by piece."""
-    stack = Stack(centre, len(parts))
-    for a, b in stack.pieces(0, len(parts[0])):
-        stack.add([part[a:b] for part in parts])
-    return stack.moments()
 
 
 def centred(parts: Arrays, centre: Array) -> Array:

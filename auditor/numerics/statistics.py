@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,11 @@ BY_CHANCE = 1e-4
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Quantile of Student's t; normal for infinite degrees."""
     return float(scipy.special.stdtrit(degrees, probability))
+
+
+def share_error(share: Any, rows: float) -> Any:
+    """Binomial standard error of a share of independent records."""
+    return np.sqrt(np.clip(share * (1.0 - share), 0.0, None) / rows)
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:

@@ -52,7 +52,7 @@ STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a repor
 SHOW_CURSOR = "\x1b[?25h"
 
 
-_leave = os._exit
+leave = os._exit
 """Original ``os._exit``, so that the second Ctrl-C works despite plugins."""
 
 
@@ -108,11 +108,10 @@ def own_interrupt() -> Iterator[None]:
         signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN),
         signal.SIGTERM: (signal.SIG_DFL,),
     }
-    here = threading.current_thread() is threading.main_thread()
     before = {
         number: signal.getsignal(number)
         for number in SIGNALS
-        if here and signal.getsignal(number) in replaced[number]
+        if _in_main_thread() and signal.getsignal(number) in replaced[number]
     }
     for number in before:
         signal.signal(number, strike)
@@ -139,7 +138,7 @@ def interruptible() -> Iterator[None]:
 
     The second counts from 0.3 s after the first, even in compiled code. Main thread only.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         yield
         return
     _State.waiting, _State.heard, _State.depth = None, None, 0
@@ -203,7 +202,7 @@ def _watch(reader: socket.socket) -> None:
             _say(STOPPING)
         elif now - first > ONE_PRESS:
             _say(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}stopped at once\n")
-            _leave(128 + numbers[-1])
+            leave(128 + numbers[-1])
 
 
 def _say(text: str) -> None:
@@ -226,7 +225,6 @@ WITHHELD = "its message is withheld: it might hold original values"
 MOST_TEXT = 300
 """Longest plugin text in a message, in characters."""
 
-leave = os._exit
 _owner = os.getpid()
 _held = 0
 """Number of open blocks in all threads."""

@@ -8,13 +8,13 @@ import pkgutil
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TextIO
 
-import psutil
 import rich_click as click
 
 from auditor.base import DataError, StorageError, clean_lines, counted
@@ -24,7 +24,7 @@ THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_N
 trees costs three times the time beside another process."""
 
 
-_whose = {"ours": False}
+_whose = {"ours": False, "one thread": False}
 
 
 def begin_program() -> None:
@@ -34,7 +34,7 @@ def begin_program() -> None:
     cycles, and searching for them took 6 % of a short run.
     """
     gc.set_threshold(50_000)
-    _whose["ours"] = True
+    _whose.update({"ours": True, "one thread": "numpy" not in sys.modules})
     os.environ.update(dict.fromkeys(THREADS, "1"))
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
@@ -78,6 +78,8 @@ def version(package: str) -> str:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Limit linear algebra to one thread, for reproducible sums."""
+    if _whose["one thread"]:  # by the variables; a search for libraries takes 0.03 s
+        return nullcontext()
     if any(os.environ.get(variable) != "1" for variable in THREADS):
         import scipy.linalg  # noqa: F401 - 0.1 s; limited only if imported before
 
@@ -115,6 +117,8 @@ def keep_freed_memory() -> None:
 
 def available() -> int:
     """Usable bytes: the machine's memory, or a lower limit."""
+    import psutil  # 0.01 s
+
     limits = [int(psutil.virtual_memory().total)]
     limits += [
         soft
@@ -129,6 +133,8 @@ def available() -> int:
 
 def free() -> int:
     """Bytes free now."""
+    import psutil  # 0.01 s
+
     return min(available(), int(psutil.virtual_memory().available))
 
 
@@ -152,6 +158,17 @@ def shipped_folder() -> Path:
 def shipped_scenarios() -> list[Path]:
     """Scenario files, by name."""
     return sorted(shipped_folder().glob("*.yaml"))
+
+
+def templated(path: str, **values: Any) -> str:
+    """Text of a Jinja template in this package."""
+    from jinja2 import Environment, StrictUndefined  # start-up
+
+    page = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    text = files("auditor").joinpath(path).read_text(encoding="utf-8")
+    return page.from_string(text).render(**values)
 
 
 ENTRY_POINT_GROUP = "auditor.plugins"

@@ -252,12 +252,14 @@ def get(kind: str, name: str) -> type[Any]:
 
 def package(cls: type[Plugin]) -> str:
     """Plugin's distribution, else its top-level package."""
-    inside = [
-        each.dist.name
-        for each in _entries()
-        if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")
-    ]
-    return inside[0] if inside else cls.__module__.partition(".")[0]
+    within = (each for each in _entries() if f"{cls.__module__}.".startswith(f"{each.module}."))
+    named = next(filter(None, map(_distribution, within)), None)
+    return named or cls.__module__.partition(".")[0]
+
+
+@cache
+def _distribution(entry: EntryPoint) -> str | None:
+    return None if entry.dist is None else str(entry.dist.name)
 
 
 def find(name: str) -> list[type[Plugin]]:

@@ -16,6 +16,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     ValidationError,
     WithJsonSchema as Schema,
@@ -79,6 +80,7 @@ class Form(PluginParameters):
     ``alone`` is the field of a bare value, as in ``{known-records: 10}``.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
     alone: ClassVar[str] = ""
 
     @classmethod

@@ -20,6 +20,7 @@ from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import (
     Advice,
+    Cells,
     ExpectationRecord,
     Measurement,
     cells,
@@ -105,9 +106,6 @@ class Comparison:
     def worse(self) -> bool:
         """Whether anything is worse."""
         return bool(self.worsened or self.broken)
-
-
-Cells = dict[tuple[Any, ...], list[Measurement]]
 
 
 def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
@@ -202,12 +200,12 @@ def _more_exposed(before: Cells, after: Cells) -> list[str]:
     return lines
 
 
-def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
+def _strongest(measured: Cells) -> Cells:
     """Cell with the least of an attribute unknown, by sweep point and scheme.
 
     Adversaries who know attributes are excluded.
     """
-    found: dict[tuple[Any, ...], list[Measurement]] = {}
+    found = Cells()
     for key, group in measured.items():
         record = group[0]
         if record.metric != "normalized_error" or record.attribute == "*":

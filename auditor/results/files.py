@@ -173,14 +173,13 @@ def publish(temporary: Path, path: Path, private: bool = False) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: object, kind: type[AuditorError] = AuditorError) -> Iterator[None]:
     """Convert an OSError to a user error."""
     try:
         yield
     except OSError as error:
-        raise AuditorError(
-            f"{path}: cannot be written ({error.strerror or type(error).__name__})"
-        ) from None
+        why = error.strerror or type(error).__name__
+        raise kind(f"{path}: cannot be written ({why})") from None
 
 
 def sweep(folder: Path, names: Container[str]) -> None:
@@ -201,12 +200,8 @@ def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
     AuditorError
         Another process holds the folder.
     """
-    try:
+    with writing(folder, StorageError):  # perhaps removed since it was made
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError as error:  # removed since it was made
-        raise StorageError(
-            f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
-        ) from None
     end = time.monotonic() + patience
     try:
         while True:

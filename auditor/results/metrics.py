@@ -90,7 +90,11 @@ def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[
 
     ``brief`` omits the scale of noise, and kept values.
     """
-    figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
+    figures = {
+        (r.metric, r.coalition, r.attribute): r.value or 0.0
+        for r in measurements
+        if r.attack is None
+    }
     same, told, unchanged = dict[tuple[int, ...], float](), list[str](), list[str]()
     for (metric, copies, name), value in figures.items():
         stem, _, column = metric.removesuffix(")").partition("(")

@@ -250,6 +250,8 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     errors = [record.std_error for record in records]
     if not values:
         return nan, None
+    if len(records) == 1:  # thousands of cells have one replicate
+        return values[0], errors[0]
     mean = fsum(values) / len(values)
     if any(error is None for error in errors):
         return mean, None
@@ -280,10 +282,13 @@ def mean_theory(records: Sequence[Measurement]) -> float | None:
     return fsum(value for value in values if value is not None) / len(values)
 
 
-def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
+Cells = dict[tuple[Any, ...], list[Measurement]]
+"""Measurements of the replicates of each cell."""
+
+
+def cells(records: Iterable[Measurement]) -> Cells:
     """Groups of one cell's measurements, in order of first appearance."""
-    groups: dict[tuple[Any, ...], list[Measurement]] = {}
-    points: dict[str, str] = {}
+    groups, points = Cells(), dict[str, str]()
     sweep, text = None, ""
     for record in records:
         # neighbours mostly share one object, and records from a file have equal objects

@@ -18,6 +18,7 @@ from auditor.base import (
     StorageError,
 )
 from auditor.registry.parameters import is_whole
+from auditor.results.files import writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs.copy_files.read import read_release
@@ -107,7 +108,11 @@ def run(
     changes = {**(overrides or {}), **({} if budget is None else {"budget": budget})}
     checked = checked_scenario(scenario, changes, seed)
     output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
-    keep = None if output is None else Keep(_made(output), resume)
+    keep = None
+    if output is not None:
+        with writing(output, StorageError):
+            output.mkdir(parents=True, exist_ok=True)
+        keep = Keep(output, resume)
     with watched(checked.title, False if listener is not None else progress) as shown:
         result = run_scenario(
             checked, workers=workers, cluster=cluster, listener=listener or shown, keep=keep
@@ -115,13 +120,3 @@ def run(
     if output is not None:
         result.save(output)
     return result
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
-        ) from None
-    return folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -28,22 +28,23 @@ def parsed_levels(levels: Any) -> Levels:
     """Levels as read; errors as for ``parse_levels``."""
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
+    found: Levels = _checked("levels", parse_levels, levels)
+    return found
+
+
+def _checked(field: str, parse: Callable[[Any], Any], value: Any) -> Any:
     problems = Problems()
-    found = problems.attempt(("levels",), parse_levels, levels)
+    found = problems.attempt((field,), parse, value)
     _refuse(problems)
-    assert found is not None
     return found
 
 
 def checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
     """Bounds by column, for schemes of numbers."""
-    problems = Problems()
-    found = problems.attempt(("bounds",), parse_bounds, plain(bounds or {})) or {}
+    found: Bounds = _checked("bounds", parse_bounds, plain(bounds or {}))
     if found and scheme.engine != "numeric":
-        problems.add(
-            ("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories"
-        )
-    _refuse(problems)
+        why = f"are of columns of numbers, and {scheme.name} perturbs categories"
+        raise ScenarioError([Problem("bounds", why)])
     return found
 
 

@@ -6,14 +6,14 @@ categories need a stated law.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError, listed, pd
-from auditor.base.types import Names, Options, frozen
+from auditor.base.types import Levels, Names, Options, frozen
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.parts import header
@@ -38,7 +38,7 @@ class Request:
     copies: Names
     original: str
     scheme: Any = None
-    levels: Sequence[float] = ()
+    levels: Levels = ()
     columns: Names | None = None
     knowledge: Any = "perfect"
     seed: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from auditor import registry
@@ -23,40 +24,30 @@ from auditor.runs.check_scheme import check_scheme, check_states, note_refusal
 from auditor.runs.tables import notes_of, outlined
 from auditor.scenario.model import Scenario
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import parse_coalitions
 
-Tables = list[tuple[dict[str, Any], Table]]
 
-
-def check_data(scenario: Scenario) -> Tables:
-    """Check the scenario at every sweep point; return points and tables.
+def check_data(scenario: Scenario) -> list[Table]:
+    """Check the scenario at every sweep point; return their tables.
 
     Raises
     ------
     ScenarioError
         All problems: a table that cannot be audited, or has too little for the scenario.
     """
-    tables: Tables = []
-    problems: dict[tuple[Any, str], Problem] = {}
-    for point in scenario.sweep_points():
-        try:
-            here = at_point(scenario, point)
-        except ScenarioError as error:
-            problems.update({(None, str(problem)): problem for problem in error.problems})
-            continue
+    tables, problems = list[Table](), dict[tuple[Any, str], Problem]()
+    for here in scenario.points:
         found = Problems()
         table = _check_point(here, found)
-        if table is not None:
-            tables.append((point, table))
-        swept = ", ".join(f"{path}={value}" for path, value in point.items())
+        tables += [] if table is None else [table]
+        swept = ", ".join(f"{path}={value}" for path, value in here.point.items())
         for path, message, key in found.found:
-            told = f"{message} (at {swept})" if point else message
+            told = f"{message} (at {swept})" if swept else message
             problems.setdefault((path, message), here.places.problem(path, told, key))
     found = Problems()
     if tables:
         _check_attributes(scenario, tables, found)
-        _check_coalitions(scenario, tables, found)
+        _check_coalitions(scenario, found)
     every = [*problems.values(), *scenario.places.located(found.found)]
     if every:
         raise ScenarioError(
@@ -109,8 +100,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     return table
 
 
-def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
-    known = {name for _, table in tables for name in table.attributes}
+def _check_attributes(scenario: Scenario, tables: Sequence[Table], found: Problems) -> None:
+    known = {name for table in tables for name in table.attributes}
     for attack in scenario.attacks:
         known.update(getattr(attack.parameters, "predicates", {}))
     for use in scenario.expect:
@@ -122,14 +113,13 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
                 )
 
 
-def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
+def _check_coalitions(scenario: Scenario, found: Problems) -> None:
     asked = [
         (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.expect
     ]
     asked = [(use, wanted) for use, wanted in asked if wanted is not None]
     released: dict[str, int] = {}
-    for point, _ in tables if asked else ():
-        here = at_point(scenario, point)
+    for here in scenario.points if asked else ():
         for scheme in here.schemes:
             with contained():
                 released[scheme.id] = max(released.get(scheme.id, 0), release_copies(scheme, here))

@@ -82,8 +82,21 @@ def check_scheme(
             next(entry.expand(copies, here.seed), None)
         except AuditorError as error:
             found.add(("coalitions", number), f"cannot be had of scheme {use.id}: {error}")
-    if len(found.found) == possible:
-        _check_records(here, use, copies, table.width, found)
+    if len(found.found) > possible:
+        return
+    each = len(here.knowledge) * len(here.attacks) * here.replicates
+    each *= (table.width + 1) * len(metrics.ALWAYS)
+    coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
+    if coalitions * each <= MOST_RECORDS:  # a million coalitions need not be named
+        coalitions = len(expand_all(here.coalitions, copies, here.seed))
+    if coalitions * each > MOST_RECORDS:
+        count = (
+            f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
+        )
+        found.add(
+            ("coalitions",),
+            f"ask for too much: {count}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}",
+        )
 
 
 def check_size(scheme: Scheme, table: Table, copies: int) -> None:
@@ -107,22 +120,4 @@ def check_size(scheme: Scheme, table: Table, copies: int) -> None:
         raise AuditorError(
             f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
             f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
-        )
-
-
-def _check_records(
-    here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems
-) -> None:
-    each = len(here.knowledge) * len(here.attacks) * here.replicates
-    each *= (width + 1) * len(metrics.ALWAYS)
-    coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
-    if coalitions * each <= MOST_RECORDS:  # a million coalitions need not be named
-        coalitions = len(expand_all(here.coalitions, copies, here.seed))
-    if coalitions * each > MOST_RECORDS:
-        count = (
-            f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
-        )
-        found.add(
-            ("coalitions",),
-            f"ask for too much: {count}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}",
         )

@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
@@ -15,7 +14,7 @@ from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.release import restricted
 from auditor.base import AuditorError, NotApplicable
-from auditor.base.types import Array, Coalition, Microdata, frozen
+from auditor.base.types import Array, Coalition, Indices, Levels, Microdata, frozen
 from auditor.data.microdata import as_categories, categories_like, in_domain
 from auditor.numerics.random_streams import stream
 from auditor.schemes.replacement.base import UniformScheme
@@ -53,7 +52,7 @@ def estimate_categories(
     scheme: UniformScheme,
     X: Microdata,
     copies: Sequence[Microdata],
-    levels: Sequence[float],
+    levels: Levels,
     coalition: Coalition,
     knows: Knowledge,
     seed: int,
@@ -65,7 +64,7 @@ def estimate_categories(
     held = [in_domain(table, X, copy).codes for copy in copies]
     law = scheme.over(table).channel(levels, table.size)
 
-    def chosen(name: str, count: int) -> NDArray[np.intp]:
+    def chosen(name: str, count: int) -> Indices:
         if count > table.rows:
             raise AuditorError(
                 f"knowledge {knows.label} needs that many rows; the table has {table.rows}"

@@ -17,7 +17,6 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import methodcaller
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import StorageError
+from auditor.base.types import Names, Plain, frozen
 from auditor.process.containment import shielded
 from auditor.process.environment import version
 from auditor.results.files import located, lock_folder, sweep, write_atomically
@@ -64,7 +64,7 @@ def storing(path: Path) -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True)
+@frozen
 class Keep:
     """Folder for the results of one run; ``resume`` uses the finished tasks in it.
 
@@ -88,24 +88,17 @@ class FinishedTasks:
     """
 
     def __init__(
-        self,
-        keep: Keep,
-        scenario: Scenario,
-        points: Sequence[Scenario],
-        tasks: Sequence[Task],
-        digests: Sequence[str],
+        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Names
     ) -> None:
         self._keep, self.spent, self._used = keep, 0.0, set[Path]()
         self._unsure = False
-        self._keys, self._stamps = _dependencies(scenario, points, tasks, digests)
+        self._keys, self._stamps = _dependencies(scenario, tasks, digests)
         self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
 
-    def __enter__(self) -> FinishedTasks:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
 
@@ -191,11 +184,11 @@ Stamp = tuple[int, int] | None
 
 
 def _dependencies(
-    scenario: Scenario, points: Sequence[Scenario], tasks: Sequence[Task], digests: Sequence[str]
+    scenario: Scenario, tasks: Sequence[Task], digests: Names
 ) -> tuple[list[str], dict[Path, Stamp]]:
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
-    contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
-    for at, table in zip(points, digests, strict=True):
+    contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), Plain()
+    for at, table in zip(scenario.points, digests, strict=True):
         spec, files = at.spec(), _files(at)
         stamps |= {path: _stamp(path) for path in (*files, *table_files(at)) if path not in stamps}
         contents |= {path: _content(path) for path in files if path not in contents}
@@ -204,7 +197,7 @@ def _dependencies(
         here[_text(at.point)] = [FORMAT, program, table, used, measured], spec["schemes"]
     keys = []
     for task in tasks:
-        common, schemes = here[_text(dict(task.point))]
+        common, schemes = here[_text(task.point)]
         own = [task.point, schemes[task.scheme], task.replicates, task.pooling]
         keys.append(_digest([common, own]))
     return keys, stamps
@@ -255,7 +248,7 @@ def _files(scenario: Scenario) -> list[Path]:
     Without the table's, which has a fingerprint, unless a model predicts a column outside the
     table.
     """
-    spec: dict[str, Any] = scenario.spec()
+    spec: Plain = scenario.spec()
     for name in ("title", "cite", "expect"):
         del spec[name]
     spec["data"].pop("source", None)

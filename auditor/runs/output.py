@@ -20,7 +20,7 @@ from auditor import registry
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded, clean, duration
 from auditor.process.containment import contained, shielded
 from auditor.process.environment import put, say, stream, tell
-from auditor.results.comparison import Comparison, Renderer
+from auditor.results.comparison import Comparison
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice
@@ -115,15 +115,27 @@ def screen() -> dict[str, Any]:
     }
 
 
-def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
-    """Document on results.
+def rendered(form: str, subject: Any, **options: Any) -> str:
+    """Document on results, on `Comparison`s, or on `Advice`.
 
     Raises
     ------
     PluginFailed
         The renderer failed, or made no text.
     """
-    return _made(form, parameters, lambda renderer: renderer.render(results))
+    with contained() as failure:
+        renderer = registry.get("renderer", form)(**options)
+        if isinstance(subject, Advice):
+            text = renderer.render_advice(subject)
+        elif isinstance(subject[0], Comparison):
+            text = renderer.render_comparison(*subject)
+        else:
+            text = renderer.render(subject)
+        if type(text) is str:
+            return text
+        failure.error = PluginFailed("it made no text")
+    failure.raise_ours()
+    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
 def so_far(result: AuditResult) -> str:
@@ -131,26 +143,6 @@ def so_far(result: AuditResult) -> str:
     with contained():
         return str(registry.get("renderer", "table")().render_so_far(result))
     return ""
-
-
-def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
-    """Document on changes; see `rendered`."""
-    return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
-
-
-def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
-    """Document on advice; see `rendered`."""
-    return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
-
-
-def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:
-    with contained() as failure:
-        text = write(registry.get("renderer", form)(**parameters))
-        if type(text) is str:
-            return text
-        failure.error = PluginFailed("it made no text")
-    failure.raise_ours()
-    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
@@ -185,7 +177,7 @@ def check_place(output: str) -> None:
 
 
 if TYPE_CHECKING:
-    from auditor.runs.run_scenario import Progress
+    from auditor.runs.run_scenario import Listener, Progress
 
 CALM_SECONDS = 5.0
 """Least interval of lines in a log file."""
@@ -193,8 +185,6 @@ LIVE_SECONDS = 0.2
 """Least interval of changes in a notebook, as each is a message to the browser."""
 NARROW = 100
 """Terminal width below which the bar is short."""
-
-Listener = Callable[["Progress"], None]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Microdata, frozen
+from auditor.base.types import Array, Levels, Microdata, frozen
 from auditor.data.microdata import (
     as_categories,
     as_table,
@@ -280,9 +280,7 @@ def perturb(
 # -- drawing copies --------------------------------------------------------------------------------
 
 
-def _drawn(
-    out: Release, X: Microdata, levels: Sequence[float], seed: int | None, later: bool
-) -> Release:
+def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: bool) -> Release:
     before: tuple[Microdata, ...] = () if later else out.copies
     every, matrices = (*(() if later else out.levels), *levels), out.matrices
     table: Any

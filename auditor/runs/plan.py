@@ -15,7 +15,7 @@ from typing import NamedTuple
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
-from auditor.audit.workload import workload
+from auditor.audit.workload import Workload, workload
 from auditor.base import ScenarioError, duration, shortened
 from auditor.base.types import Options, Plain
 from auditor.data.table import Table
@@ -23,9 +23,9 @@ from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
 from auditor.registry.parameters import parse_path
-from auditor.runs.check import Tables, check_data
+from auditor.runs.check import check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
-from auditor.scenario.read import Source, at_point, read_scenario
+from auditor.scenario.read import Source, read_scenario
 from auditor.scenario.read_plugins import DECIDING
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
@@ -42,27 +42,22 @@ class Line(NamedTuple):
 
     scheme: str
     rows: int
-    width: int
     copies: int
     replicates: int
-    coalitions: int
     cells: int
-    values: int
-    memory: int
-    work: float
-    engine: str = "numeric"
+    work: Workload
 
 
 def memory_of(lines: Sequence[Line]) -> int:
     """Bytes of one process; each engine's freed memory may stay."""
-    engines = {line.engine for line in lines}
-    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
+    engines = {line.work.engine for line in lines}
+    return max(line.work.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
 
-def outline(scenario: Scenario, tables: Tables) -> str:
+def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
     """Plan as text, for the tables of ``check_data``."""
     lines = plan_lines(scenario, tables)
-    cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
+    cells, values = sum(line.cells for line in lines), sum(line.work.values for line in lines)
     took = duration(seconds_of(lines))
     memory, there, now = memory_of(lines), available(), free()
     replicates = {line.replicates for line in lines}
@@ -92,7 +87,12 @@ def outline(scenario: Scenario, tables: Tables) -> str:
         text.append(f"  swept: {path} over {count}: {listed}")
     schemes = list(dict.fromkeys(line.scheme for line in lines))
     for name in schemes[:MOST_SCHEMES]:
-        text.append(_folded(name, [line for line in lines if line.scheme == name]))
+        own = [line for line in lines if line.scheme == name]
+        figures = ((line.rows, line.work.width, line.copies, line.work.coalitions) for line in own)
+        rows, width, copies, coalitions = map(_span, zip(*figures, strict=True))
+        points, in_all = (f" at {len(own)} sweep points", " in all") if own[1:] else ("", "")
+        held = f"{rows} rows × {width}, {copies} copies, {coalitions} coalitions"
+        text.append(f"  {name}{points}: {held}, {sum(line.cells for line in own):,} cells{in_all}")
     if len(schemes) > MOST_SCHEMES:
         text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")
     return "\n".join(text)
@@ -100,18 +100,9 @@ def outline(scenario: Scenario, tables: Tables) -> str:
 
 def seconds_of(lines: Sequence[Line]) -> float:
     """Estimated time of a run on one core."""
-    return SECONDS_PER_RUN + sum(line.work + line.cells * SECONDS_PER_CELL for line in lines)
-
-
-def _folded(scheme: str, lines: Sequence[Line]) -> str:
-    rows, width, copies, coalitions = (
-        _span([getattr(line, name) for line in lines])
-        for name in ("rows", "width", "copies", "coalitions")
+    return SECONDS_PER_RUN + sum(
+        line.work.seconds + line.cells * SECONDS_PER_CELL for line in lines
     )
-    several = len(lines) > 1
-    where, in_all = (f" at {len(lines)} sweep points", " in all") if several else ("", "")
-    cells = f"{sum(line.cells for line in lines):,} cells{in_all}"
-    return f"  {scheme}{where}: {rows} rows × {width}, {copies} copies, {coalitions} coalitions, {cells}"
 
 
 def _span(numbers: Sequence[int]) -> str:
@@ -119,7 +110,7 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def workers_worth(scenario: Scenario, tables: Tables) -> int:
+def workers_worth(scenario: Scenario, tables: Sequence[Table]) -> int:
     """Default number of processes.
 
     One per processor for a long run, if half of the free memory suffices. One without forks, or if
@@ -132,34 +123,21 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
     return 1
 
 
-def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
+def plan_lines(scenario: Scenario, tables: Sequence[Table]) -> list[Line]:
     """Plan of every release, for the tables of ``check_data``."""
     return [
-        line_of(here, point, use, table)
-        for point, table in tables
-        for here in [at_point(scenario, point)]
+        line_of(here, use, table)
+        for here, table in zip(scenario.points, tables, strict=True)
         for use in here.schemes
     ]
 
 
-def line_of(here: Scenario, point: Plain, use: SchemeUse, table: Table) -> Line:
+def line_of(here: Scenario, use: SchemeUse, table: Table) -> Line:
     """Plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
-    pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
-    work = workload(here, table, use, copies, pooling)
-    return Line(
-        scheme=use.id,
-        rows=table.rows,
-        width=work.width,
-        copies=copies,
-        replicates=replicates,
-        coalitions=work.coalitions,
-        cells=work.coalitions * len(here.knowledge) * len(here.attacks) * replicates,
-        values=work.values,
-        memory=work.memory,
-        work=work.seconds,
-        engine=work.engine,
-    )
+    work = workload(here, table, use, copies, here.asks_pooling(use.id))
+    cells = work.coalitions * len(here.knowledge) * len(here.attacks) * replicates
+    return Line(use.id, table.rows, copies, replicates, cells, work)
 
 
 def checked_scenario(source: Source, overrides: Options, seed: int | None) -> Scenario:
@@ -172,7 +150,7 @@ ENOUGH_ROWS, FEWEST_ROWS = 20_000, 1_000
 """Records kept until coalitions and attacks are cut, and at the last: errors of 1 % and 4.5 %."""
 
 
-def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]:
+def within_budget(scenario: Scenario, tables: Sequence[Table]) -> tuple[Scenario, Sequence[Table]]:
     """Scenario cut to its budget, with its tables.
 
     In order: records down to 20,000, replicates, coalitions, attacks that read rows (the costliest
@@ -197,14 +175,14 @@ def within_budget(scenario: Scenario, tables: Tables) -> tuple[Scenario, Tables]
     return scenario, tables
 
 
-def _fits(scenario: Scenario, tables: Tables) -> bool:
+def _fits(scenario: Scenario, tables: Sequence[Table]) -> bool:
     assert scenario.budget is not None
     return seconds_of(plan_lines(scenario, tables)) <= scenario.budget
 
 
-def _smaller(scenario: Scenario, tables: Tables, some_rows: bool) -> Iterator[Scenario]:
+def _smaller(scenario: Scenario, tables: Sequence[Table], some_rows: bool) -> Iterator[Scenario]:
     swept = {parse_path(path)[0] for path in scenario.sweep}
-    rows = max(table.rows for _, table in tables)
+    rows = max(table.rows for table in tables)
     fewer = list(_fewer(rows)) if some_rows and "data" not in swept else []
     named = [use.where["coalition"] for use in scenario.expect if use.where.get("coalition")]
     cuts: list[Plain] = [{"replicates": n} for n in _halves(scenario.replicates)]
@@ -256,15 +234,15 @@ def _fewer_attacks(scenario: Scenario) -> Iterator[list[AttackUse]]:
         yield kept
 
 
-def _left_out(whole: Scenario, cut: Scenario, tables: Tables) -> Iterator[str]:
+def _left_out(whole: Scenario, cut: Scenario, tables: Sequence[Table]) -> Iterator[str]:
     assert cut.budget is not None
-    rows = max(table.rows for _, table in tables)
+    rows = max(table.rows for table in tables)
     if cut.data.rows is not None and cut.data.rows < rows:
         yield f"records after the first {cut.data.rows:,} of {rows:,}"
     if cut.replicates < whole.replicates:
         yield f"{whole.replicates - cut.replicates:,} of {whole.replicates:,} replicates"
     counts = [
-        max((line.coalitions for line in plan_lines(one, tables)), default=0)
+        max((line.work.coalitions for line in plan_lines(one, tables)), default=0)
         for one in (whole, cut)
     ]
     if counts[1] < counts[0]:

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.base.types import Array, Coalition, Names
+from auditor.audit.base.request import ReleaseRequest, make_scheme
+from auditor.base.types import Array, Coalition, Levels, Names
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
@@ -32,7 +33,7 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import left_by_retention
 
@@ -62,21 +63,17 @@ class Cell(NamedTuple):
         return cls(one, left, theory is None, in_clear(one.knowledge))
 
 
-def remedy_of(
-    measurements: Measurements,
-    scheme: Scheme,
-    levels: Sequence[float],
-    table: Table,
-    moments: TableMoments,
-) -> Remedy | None:
+def remedy_of(measurements: Measurements, release: ReleaseRequest) -> Remedy | None:
     """Remedy that leaves half of every attribute unknown, or None.
 
     None also for a table with too few records for a figure.
 
     ``measurements`` are of this release. Attributes known in clear do not count.
     """
+    table, levels = release.table, release.levels
     if table.rows < FEWEST_RECORDS:
         return None
+    scheme = make_scheme(release.use, release.scenario.base, table)
     exposed = [cell for cell in _strongest(measurements) if cell.left < HALF]
     if isinstance(scheme, UniformScheme):
         # published data expose others, which retention cannot change
@@ -84,11 +81,11 @@ def remedy_of(
         return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
-    K_X = moments.covariance
+    K_X = release.moments.covariance
 
     @cache
     def pencil(known: tuple[int, ...]) -> Pencil:
-        law: Any = scheme.law(levels, moments.scale)
+        law: Any = scheme.law(levels, release.moments.scale)
         return Pencil.of(_beyond(K_X, known), law.shape)
 
     found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
@@ -127,7 +124,7 @@ def _strongest(measurements: Measurements) -> list[Cell]:
 def _added(
     cell: Cell,
     scheme: Scheme,
-    levels: Sequence[float],
+    levels: Levels,
     attributes: Names,
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
@@ -182,15 +179,13 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
     return clip_to_psd(K_X - regression(K_X[:, at], K_X[np.ix_(at, at)]) @ K_X[at], K_X)
 
 
-def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
+def _pooled_level(scheme: AdditiveScheme, levels: Levels, copies: Coalition) -> float:
     held = np.asarray(copies, dtype=int) - 1
     covariance = np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)]
     return float(best_unbiased_combination(covariance)[1])
 
 
-def _replaced(
-    cell: Cell, scheme: UniformScheme, levels: Sequence[float], table: Table
-) -> Remedy | None:
+def _replaced(cell: Cell, scheme: UniformScheme, levels: Levels, table: Table) -> Remedy | None:
     if table.categorical is None or cell.record.attribute != "*":
         return None
     prior, left = table.categorical.prior, cell.left

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.audit.base.request import make_scheme, release_levels
+from auditor.audit.base.request import release_levels
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.process.containment import contained
@@ -25,24 +22,38 @@ from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSu
 from auditor.results.records import AttributeSummary, DataSummary, Evidence
 from auditor.runs.remedies import remedy_of
 from auditor.runs.tables import notes_of, table_of
+from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 
 DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means over such draws; the levels shown are the first replicate's"
 PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
 
 
-def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str]:
-    """Table of a sweep point in aggregates, and its digest for resumed runs."""
+def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str, Table | None]:
+    """Table of a sweep point in aggregates, its digest, and itself if it stays in its files."""
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
     # bit by bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
+    categories = () if table.categorical is None else table.categorical.attributes
+    sizes = {attribute.name: attribute.size for attribute in categories}
+    units: list[float | None] = [None] * table.width
+    if table.standardized:
+        units = np.sqrt(np.diag(table.scan.covariance)).tolist()
+    figures = zip(table.attributes, moments.mean.tolist(), variances.tolist(), units, strict=True)
+    attributes = [
+        AttributeSummary(
+            name=name, mean=mean, variance=variance, values=sizes.pop(name, None), unit=unit
+        )
+        for name, mean, variance, unit in figures
+    ]
+    attributes += [AttributeSummary(name=name, values=size) for name, size in sizes.items()]
     summary = DataSummary(
         source=table.source,
         rows=table.rows,
-        attributes=_summaries_of_attributes(table, moments.mean, variances),
+        attributes=attributes,
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
@@ -55,69 +66,45 @@ def summary_of_data(scenario: Scenario) -> tuple[DataSummary, str]:
             if path.partition(".")[0] in ("data", "seed")
         },
     )
-    return summary, digest
-
-
-def _summaries_of_attributes(
-    table: Table, means: NDArray[np.float64], variances: NDArray[np.float64]
-) -> list[AttributeSummary]:
-    categories = () if table.categorical is None else table.categorical.attributes
-    sizes = {attribute.name: attribute.size for attribute in categories}
-    units: list[float | None] = [None] * table.width
-    if table.standardized:
-        units = np.sqrt(np.diag(table.scan.covariance)).tolist()
-    found = [
-        AttributeSummary(
-            name=name,
-            mean=float(mean),
-            variance=float(variance),
-            values=sizes.pop(name, None),
-            unit=unit,
-        )
-        for name, mean, variance, unit in zip(
-            table.attributes, means, variances, units, strict=True
-        )
-    ]
-    return found + [
-        AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items()
-    ]
+    return summary, digest, table if table.streamed else None
 
 
 def summaries_of_schemes(
-    points: Sequence[Scenario], evidence: Evidence, so_far: bool = False
+    tasks: Sequence[Task], evidence: Evidence, so_far: bool = False
 ) -> list[SchemeSummary]:
-    """Description of every release at all sweep points.
+    """Description of every release, by its first task.
 
     With a remedy if needed and not only ``so_far``.
     """
     measurements = Measurements.of(evidence.measurements)
     audited = {(str(release.sweep), release.scheme): release for release in evidence.releases}
     summaries = []
-    for here in points:
-        point, (table, moments) = here.point, table_of(here)
-        for use in here.schemes:
-            cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
-            anew = use.levels is not None and use.levels.each_replicate
-            levels, remedy = list[float](), None
-            with contained():  # every cell of the scheme has the failure
-                levels = list(release_levels(use, here))
-                found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
-                if not so_far and len(found) and not anew:
-                    scheme = make_scheme(use, here.base, table)
-                    remedy = remedy_of(found, scheme, levels, table, moments)
-            summaries.append(
-                SchemeSummary(
-                    sweep=point,
-                    scheme=use.id,
-                    plugin=use.name,
-                    levels=levels,
-                    summary=cls.summary(),
-                    claims=cls.claims,
-                    notes=[*(release.notes if release else ()), *([DRAWN_ANEW] if anew else [])],
-                    understated=release is not None and release.understated,
-                    remedy=remedy,
-                )
+    for task in tasks:
+        if task.replicates[0] > 1:
+            continue
+        here = task.scenario()
+        point, use = here.point, here.schemes[task.scheme]
+        cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
+        anew = use.levels is not None and use.levels.each_replicate
+        levels, remedy = list[float](), None
+        with contained():  # every cell of the scheme has the failure
+            levels = list(release_levels(use, here))
+            found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
+            if not so_far and len(found) and not anew:
+                remedy = remedy_of(found, task.request(1))
+        summaries.append(
+            SchemeSummary(
+                sweep=point,
+                scheme=use.id,
+                plugin=use.name,
+                levels=levels,
+                summary=cls.summary(),
+                claims=cls.claims,
+                notes=[*(release.notes if release else ()), *([DRAWN_ANEW] if anew else [])],
+                understated=release is not None and release.understated,
+                remedy=remedy,
             )
+        )
     return summaries
 
 
@@ -153,7 +140,8 @@ def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[
 
 
 def provenance(
-    scenario: Scenario,
+    seed: int,
+    file: str,
     summaries: Sequence[DataSummary],
     started: datetime,
     duration: float,
@@ -164,22 +152,12 @@ def provenance(
     public = all(summary.disclosure == "public" for summary in summaries)
     return Provenance(
         versions={"python": platform.python_version(), **versions},
-        seed=scenario.seed,
+        seed=seed,
         fingerprint=summaries[0].fingerprint,
         fingerprint_key="" if public else owner.key_name(),
         platform=f"{platform.system()} {platform.machine()}",
         start=started.isoformat(timespec="seconds"),
         duration=round(duration, 3),
         command=command,
-        file=_file_of(scenario),
+        file=file,
     )
-
-
-def _file_of(scenario: Scenario) -> str:
-    document = scenario.places.document
-    path = Path(document.file if document is not None and document.file else "")
-    if not path.name:
-        return ""
-    with suppress(OSError, ValueError):  # the current folder is gone, or the file is not below it
-        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
-    return path.name if path.is_absolute() or ".." in path.parts else path.as_posix()

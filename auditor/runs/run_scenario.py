@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import WorkersLost
-from auditor.expectations.base import Missing, judge
+from auditor.expectations.base import judge
 from auditor.process.containment import Interrupted, check, contained
 from auditor.results.measurements import Measurements, spread_over_replicates
-from auditor.results.model import AuditResult, Partial, Provenance
-from auditor.results.records import DataSummary, Evidence
+from auditor.results.model import AuditResult, Partial
+from auditor.results.records import Evidence
 from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
     attack_kinds,
@@ -24,10 +24,9 @@ from auditor.runs.result_parts import (
     summaries_of_schemes,
     summary_of_data,
 )
-from auditor.runs.tasks import Task, carry_out_all, first_look, plan
+from auditor.runs.tasks import carry_out_all, first_look, plan
 from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import untried
 
 FIRST_SECONDS = 2.0
@@ -75,52 +74,38 @@ def run_scenario(
     AuditorError
         The data cannot be audited. A failing attack or scheme is a record, not an error.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
-    points = [at_point(scenario, point) for point in scenario.sweep_points()]
-    summaries, digests = zip(*map(summary_of_data, points), strict=True)
-    tasks = list(plan(scenario, points, estimated=workers > 1 or cluster is not None))
-    found, partial, spent = _Found(tasks, listener), None, 0.0
-
-    def result(partial: Partial | None, so_far: bool) -> AuditResult:
-        duration = time.perf_counter() - clock + spent
-        origin = provenance(scenario, summaries, started, duration, command)
-        return _result(scenario, points, summaries, origin, found, partial, so_far)
-
-    found.result = result
+    run, partial = _Run(scenario, listener, command), None
     try:
         with ExitStack() as opened:
             finished = None
             if keep is not None:
-                finished = opened.enter_context(
-                    FinishedTasks(keep, scenario, points, tasks, digests)
-                )
-                found.whole.update(finished.read())
-                spent = finished.spent
-            found.look_first()
-            crew = opened.enter_context(Crew(workers, cluster))
-            _carry_out_missing(crew, finished, found)
+                finished = FinishedTasks(keep, scenario, run.tasks, run.digests)
+                opened.callback(finished.close)
+                run.whole |= finished.read()
+                run.spent = finished.spent
+            run.look_first()
+            run.carry_out(opened.enter_context(Crew(workers, cluster)), finished)
     except (Interrupted, WorkersLost) as reason:
-        if found.missing:
-            partial = found.partial(str(reason), getattr(reason, "signal", None))
-    return result(partial, False)
+        if run.missing:
+            partial = run.partial(str(reason), getattr(reason, "signal", None))
+    return run.result(partial)
 
 
-class _Found:
-    result: Callable[[Partial | None, bool], AuditResult]
+class _Run:
+    """Tasks of a run, the audits of finished ones, and audits so far."""
 
-    def __init__(self, tasks: Sequence[Task], listener: Listener | None) -> None:
-        self.tasks, self._listener = tasks, listener
+    def __init__(self, scenario: Scenario, listener: Listener | None, command: str) -> None:
+        self._started, self._clock = datetime.now(UTC), time.perf_counter()
+        self._scenario, self._listener, self._command = scenario, listener, command
+        self._data, self.digests, tables = zip(*map(summary_of_data, scenario.points), strict=True)
+        self.tasks, self.spent = list(plan(scenario, tables)), 0.0
         self.whole: dict[int, list[ReleaseAudit]] = {}
-        self.so_far: dict[int, list[ReleaseAudit]] = {}
-        self._shown, self._next = Progress(0, len(tasks), ""), -math.inf
+        self._so_far: dict[int, list[ReleaseAudit]] = {}
+        self._shown, self._next = Progress(0, len(self.tasks), ""), -math.inf
 
     @property
     def missing(self) -> list[int]:
         return [number for number in range(len(self.tasks)) if number not in self.whole]
-
-    def audits(self) -> list[ReleaseAudit]:
-        every = self.so_far | self.whole
-        return [audit for number in sorted(every) for audit in every[number]]
 
     def partial(self, why: str, signal: str | None = None) -> Partial:
         return Partial(finished=len(self.whole), tasks=len(self.tasks), why=why, signal=signal)
@@ -133,22 +118,34 @@ class _Found:
             task = self.tasks[number]
             if task.replicates[0] == 1 and task.table is None:
                 with contained():
-                    self.so_far[number] = first_look(task)
+                    self._so_far[number] = first_look(task)
             if time.perf_counter() > until:
                 break
-        if self.so_far:
+        if self._so_far:
             self._show_so_far()
 
-    def tell(self, number: int, audit: ReleaseAudit) -> None:
-        self.so_far[number] = [audit]
+    def carry_out(self, crew: Crew, finished: FinishedTasks | None) -> None:
+        lap, results = (
+            time.perf_counter(),
+            carry_out_all(self.tasks, self.missing, crew, self._advance, self._tell),
+        )
+        with closing(results):
+            for number, audits in results:
+                check()
+                now = time.perf_counter()
+                if finished is not None:
+                    audits = finished.write(number, audits, now - lap)
+                self.whole[number], lap = audits, now
+                if self.missing:
+                    self._show_so_far()
+        if finished is not None:
+            finished.finish()
+
+    def _tell(self, number: int, audit: ReleaseAudit) -> None:
+        self._so_far[number] = [audit]
         self._show_so_far()
 
-    def finish(self, number: int, audits: list[ReleaseAudit]) -> None:
-        self.whole[number] = audits
-        if self.missing:
-            self._show_so_far()
-
-    def advance(self, done: int, total: int, label: str) -> None:
+    def _advance(self, done: int, total: int, label: str) -> None:
         if self._listener is not None:
             self._shown = Progress(done, total, label)
             self._listener(self._shown)
@@ -156,71 +153,46 @@ class _Found:
     def _show_so_far(self) -> None:
         started = time.perf_counter()
         if self._listener is not None and started > self._next:
-            result = self.result(self.partial("so far"), True)
+            result = self.result(self.partial("so far"), so_far=True)
             self._listener(replace(self._shown, so_far=result))
             took = time.perf_counter() - started
             self._next = started + took + max(SO_FAR_SECONDS, took / SO_FAR_SHARE)
 
-
-def _result(
-    scenario: Scenario,
-    points: Sequence[Scenario],
-    summaries: Sequence[DataSummary],
-    origin: Provenance,
-    found: _Found,
-    partial: Partial | None,
-    so_far: bool,
-) -> AuditResult:
-    audits = found.audits()
-    missing = [
-        Missing(dict(task.point), task.scenario().schemes[task.scheme].id)
-        for task in map(found.tasks.__getitem__, found.missing)
-    ]
-    measurements = spread_over_replicates(
-        Measurements.concatenated(audit.measurements for audit in audits)
-    )
-    evidence = Evidence(measurements, [audit.evidence for audit in audits])
-    releases = summaries_of_schemes(points, evidence, so_far)
-    plugins, references = summaries_of_plugins(scenario)
-    expectations, left_out = judge(scenario, evidence, missing), untried(scenario)
-    return AuditResult.model_construct(  # all parts were checked when made
-        name=scenario.name,
-        scenario=scenario.spec(),
-        provenance=origin,
-        data=list({summary.model_dump_json(): summary for summary in summaries}.values()),
-        releases=releases,
-        plugins=plugins,
-        references=references,
-        expectations=expectations,
-        measurements=measurements,
-        distributions=[spread for audit in audits for spread in audit.distributions],
-        pictures=[picture for audit in audits for picture in audit.pictures],
-        attack_kinds=attack_kinds(scenario, left_out),
-        untried=left_out,
-        left_out=list(scenario.left_out),
-        partial=partial,
-    )
-
-
-def _carry_out_missing(crew: Crew, finished: FinishedTasks | None, found: _Found) -> None:
-    missing, before = found.missing, len(found.whole)
-
-    def advance(done: int, total: int, label: str) -> None:
-        found.advance(before + done, before + total, label)
-
-    def tell(place: int, audit: ReleaseAudit) -> None:
-        found.tell(missing[place], audit)
-
-    if before and not missing:
-        advance(0, 0, "")
-    lap, tasks = time.perf_counter(), [found.tasks[number] for number in missing]
-    with closing(carry_out_all(tasks, crew, advance, tell)) as results:
-        for place, audits in results:
-            check()
-            number, now = missing[place], time.perf_counter()
-            if finished is not None:
-                audits = finished.write(number, audits, now - lap)
-            found.finish(number, audits)
-            lap = now
-    if finished is not None:
-        finished.finish()
+    def result(self, partial: Partial | None, so_far: bool = False) -> AuditResult:
+        """Results of all audits; ``so_far`` without remedies."""
+        every, scenario = self._so_far | self.whole, self._scenario
+        audits = [audit for number in sorted(every) for audit in every[number]]
+        missing = [
+            (task.scenario().schemes[task.scheme].id, task.point)
+            for task in map(self.tasks.__getitem__, self.missing)
+        ]
+        measurements = spread_over_replicates(
+            Measurements.concatenated(audit.measurements for audit in audits)
+        )
+        evidence = Evidence(measurements, [audit.evidence for audit in audits])
+        plugins, references = summaries_of_plugins(scenario)
+        left_out, seconds = untried(scenario), time.perf_counter() - self._clock + self.spent
+        return AuditResult.model_construct(  # all parts were checked when made
+            name=scenario.name,
+            scenario=scenario.spec(),
+            provenance=provenance(
+                scenario.seed,
+                scenario.places.file,
+                self._data,
+                self._started,
+                seconds,
+                self._command,
+            ),
+            data=list({summary.model_dump_json(): summary for summary in self._data}.values()),
+            releases=summaries_of_schemes(self.tasks, evidence, so_far),
+            plugins=plugins,
+            references=references,
+            expectations=judge(scenario.expect, scenario.places, evidence, missing),
+            measurements=measurements,
+            distributions=[spread for audit in audits for spread in audit.distributions],
+            pictures=[picture for audit in audits for picture in audit.pictures],
+            attack_kinds=attack_kinds(scenario, left_out),
+            untried=left_out,
+            left_out=list(scenario.left_out),
+            partial=partial,
+        )

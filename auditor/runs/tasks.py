@@ -11,7 +11,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,14 +21,15 @@ from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, session_of
 from auditor.base import AuditorError
+from auditor.base.types import Plain, frozen
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread
-from auditor.runs.plan import line_of
+from auditor.runs.plan import Line, line_of
 from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point, rebuild
+from auditor.scenario.read import rebuild
 from auditor.scenario.read_plugins import applies
 
 TASKS_PER_SCHEME = 16
@@ -38,7 +39,7 @@ Advance = Callable[[int, int, str], None]
 """Receives the steps done, all steps, and the label of one under way."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Task:
     """Some replicates of one scheme at one sweep point.
 
@@ -52,28 +53,37 @@ class Task:
         Whether the gain of pooling needs evidence.
     table : Table or None
         A table that stays in its files; others are loaded by each process.
-    seconds : float
-        Estimated time; 0 if unknown.
     """
 
-    document: dict[str, Any] = field(repr=False)
-    base: str | None
+    document: Plain = field(repr=False)
+    base: Path | None
     name: str
-    point: tuple[tuple[str, Any], ...]
+    point: Plain
     scheme: int
     replicates: tuple[int, ...]
     pooling: bool
     table: Table | None = field(default=None, repr=False)
-    seconds: float = 0.0
+
+    @property
+    def _key(self) -> tuple[str, Path | None, str]:
+        return json.dumps([self.document, self.point]), self.base, self.name
 
     def scenario(self) -> Scenario:
         """Scenario at the sweep point, rebuilt once in a process."""
-        return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
+        return _scenario_at(*self._key)
+
+    @property
+    def seconds(self) -> float:
+        """Estimated time; 0 if unknown."""
+        with contained():  # the audit will fail with the reason
+            line = _line_at(*self._key, self.scheme, self.table)
+            return line.work.seconds * len(self.replicates) / line.replicates
+        return 0.0
 
     @property
     def label(self) -> str:
         """Label for the progress display."""
-        where = ", ".join(f"{path}={value}" for path, value in self.point)
+        where = ", ".join(f"{path}={value}" for path, value in self.point.items())
         scheme = self.scenario().schemes[self.scheme].id
         return f"{scheme}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
@@ -93,37 +103,36 @@ class Task:
 
 
 @lru_cache(maxsize=64)
-def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
+def _scenario_at(text: str, base: Path | None, name: str) -> Scenario:
     document, point = json.loads(text)
-    return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))
+    return rebuild(document, base, name, point)
 
 
-def plan(scenario: Scenario, points: Sequence[Scenario], estimated: bool = False) -> Iterator[Task]:
-    """Yield the tasks of a scenario in the order of its results, ``estimated`` with times.
+@lru_cache(maxsize=64)
+def _line_at(text: str, base: Path | None, name: str, scheme: int, table: Table | None) -> Line:
+    here = _scenario_at(text, base, name)
+    return line_of(here, here.schemes[scheme], table or table_of(here)[0])
 
-    ``points`` is the scenario at its sweep points.
+
+def plan(scenario: Scenario, tables: Sequence[Table | None]) -> Iterator[Task]:
+    """Yield the tasks of a scenario in the order of its results.
+
+    ``tables`` are those of the sweep points that stay in their files.
     """
-    base = None if scenario.base is None else str(scenario.base)
-    for here in points:
-        table, _ = table_of(here)
+    for here, table in zip(scenario.points, tables, strict=True):
         for scheme, use in enumerate(here.schemes):
             replicates = here.replicates_of(use)
-            share = 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
-            seconds = 0.0
-            with contained():  # the audit will fail with the reason
-                if estimated:
-                    seconds = line_of(here, here.point, use, table).work * share / replicates
+            share = math.ceil(replicates / TASKS_PER_SCHEME) if table is None else 1
             for first in range(1, replicates + 1, share):
                 yield Task(
                     scenario.document,
-                    base,
+                    scenario.base,
                     scenario.name,
-                    tuple(here.point.items()),
+                    here.point,
                     scheme,
                     tuple(range(first, min(first + share, replicates + 1))),
-                    any(judged.asks_pooling(use.id, here.point) for judged in scenario.expect),
-                    table if table.streamed else None,
-                    seconds,
+                    here.asks_pooling(use.id),
+                    table,
                 )
 
 
@@ -146,40 +155,40 @@ def first_look(task: Task) -> list[ReleaseAudit]:
 
 def carry_out_all(
     tasks: Sequence[Task],
+    missing: Sequence[int],
     crew: Crew,
     advance: Advance,
-    tell: Callable[[int, ReleaseAudit], None] | None = None,
+    tell: Callable[[int, ReleaseAudit], None],
 ) -> Numbered[list[ReleaseAudit]]:
-    """Yield place and result of every task; tasks divided into steps last.
+    """Yield number and result of every missing task; tasks divided into steps last.
 
-    ``tell`` receives place and audit so far of tasks in this process.
+    ``tell`` receives number and audit so far of tasks in this process.
     """
-    total = sum(task.seconds for task in tasks)
+    seconds = {number: 0.0 if crew.alone else tasks[number].seconds for number in missing}
+    most = sum(seconds.values()) / crew.workers
     divided = [
-        place
-        for place, task in enumerate(tasks)
-        if (len(tasks) == 1 or task.seconds * crew.workers > total) and task.divisible
+        number
+        for number in missing
+        if (len(missing) == 1 or seconds[number] > most) and tasks[number].divisible
     ]
-    whole = [place for place in range(len(tasks)) if place not in set(divided)]
-    whole.sort(key=lambda place: -tasks[place].seconds)  # a long task begun last would run alone
-    progress = _Progress(len(tasks), advance)
-    labels = [tasks[place].label for place in (*whole, *divided)]
+    whole = [number for number in missing if number not in set(divided)]
+    whole.sort(key=lambda number: -seconds[number])  # a long task begun last would run alone
     results: Numbered[list[ReleaseAudit]]
-    if crew.alone and tell is not None:
+    if crew.alone:
         results = crew.as_done(lambda at: carry_out(tasks[at], None, partial(tell, at)), whole)
     else:
-        results = crew.as_done(carry_out, [tasks[place] for place in whole])
+        results = crew.as_done(carry_out, [tasks[number] for number in whole])
+    left = {number: tasks[number].label for number in (*whole, *divided)}
     with closing(results):
-        progress.begin(labels)
-        for number, result in results:
-            progress.finish(number)
-            yield whole[number], result
-    for number, place in enumerate(divided, start=len(whole)):
-        task = tasks[place]
-        told = None if tell is None else partial(tell, place)
-        result = carry_out(task, partial(_in_steps, task, crew, progress), told)
+        progress = _Progress(len(tasks), left, advance)
+        for place, result in results:
+            progress.finish(whole[place])
+            yield whole[place], result
+    for number in divided:
+        share = partial(_in_steps, tasks[number], crew, progress)
+        result = carry_out(tasks[number], share, partial(tell, number))
         progress.finish(number)
-        yield place, result
+        yield number, result
 
 
 def carry_out(
@@ -238,13 +247,9 @@ def _kept_request(task: Task, mark: str) -> ReleaseRequest:
 
 
 class _Progress:
-    def __init__(self, total: int, advance: Advance) -> None:
-        self._done, self._total, self._advance = 0, total, advance
-        self._left: dict[int, str] = {}
-        self._label = ""
-
-    def begin(self, labels: Sequence[str]) -> None:
-        self._left = dict(enumerate(labels))
+    def __init__(self, total: int, left: dict[int, str], advance: Advance) -> None:
+        self._done, self._total, self._advance = total - len(left), total, advance
+        self._left, self._label = left, ""
         self._show()
 
     def finish(self, number: int) -> None:

@@ -32,7 +32,7 @@ from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description, categories_in_clear, describe, renamed_in
 from auditor.data.load import file_notes
 from auditor.data.table import is_file
-from auditor.process.environment import shipped_folder
+from auditor.process.environment import shipped_folder, templated
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar
 
@@ -180,8 +180,6 @@ def draft(
     DataError
         No column can be audited.
     """
-    from jinja2 import Environment, StrictUndefined  # start-up
-
     blurred = set().union(*(names_of(copy, "number") for copy in copies.values()))
     blurred &= {column.name for column in found.columns if column.numeric} & names_of(
         found, "category"
@@ -204,11 +202,8 @@ def draft(
     level = ceil(2.0 + 60.0 / sqrt(records))
     safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
     bare, reading = split_name(source)
-    page = Environment(
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
-    )
-    template = files("auditor").joinpath("scenario/new/draft.yaml.jinja")
-    return page.from_string(template.read_text(encoding="utf-8")).render(
+    return templated(
+        "scenario/new/draft.yaml.jinja",
         name=Path(bare).name if is_file(source) else source,
         source=bare,
         reading=reading,
@@ -227,7 +222,13 @@ def draft(
         line=lambda field, comment: f"{field:<32} # {comment}" if comment else field,
         **{function.__name__: function for function in (text, quoted, counted, listed)},
         about=lambda column: ", ".join(
-            filter(None, [_about(column), _renamed(renamed.get(column.name))])
+            filter(
+                None,
+                [
+                    _about(column),
+                    (other := renamed.get(column.name)) and f"in a copy as {quoted(other)}",
+                ],
+            )
         ),
     )
 
@@ -275,10 +276,6 @@ def text(value: str) -> str:
                 return value
     written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=inf)
     return visible(written.removesuffix("\n"))
-
-
-def _renamed(other: str | None) -> str:
-    return "" if other is None else f"in a copy as {quoted(other)}"
 
 
 def _about(column: Column) -> str:

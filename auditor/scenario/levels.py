@@ -39,7 +39,8 @@ class Listed(Form):
 class ByGuarantee(Form):
     """Levels in one of the units of ``CURRENCIES``."""
 
-    scale: Stated | None = Field(None, description="in data units")
+    scale: Stated | None = None
+    """in data units"""
     epsilon: Stated | None = None
     gaussian_dp: Stated | None = None
 
@@ -52,18 +53,19 @@ class ByGuarantee(Form):
 class Range(Form):
     """A range of levels."""
 
-    uniform: Ends | None = Field(None, description="[low, high] of uniform draws")
-    log_uniform: Ends | None = Field(None, description="[low, high] of draws uniform in the log")
-    linear: Ends | None = Field(None, description="[low, high] of even spacing")
-    count: Count = Field(description="number of levels")
+    uniform: Ends | None = None
+    """[low, high] of uniform draws"""
+    log_uniform: Ends | None = None
+    """[low, high] of draws uniform in the log"""
+    linear: Ends | None = None
+    """[low, high] of even spacing"""
+    count: Count
+    """number of levels"""
     order: Literal["ascending", "descending"] | None = None
-    out_of: Whole = Field(
-        0,
-        ge=0,
-        le=MOST_COPIES,
-        description="with an order: draw so many and release the first `count`",
-    )
-    each_replicate: bool = Field(False, description="whether every replicate draws levels anew")
+    out_of: Whole = Field(0, ge=0, le=MOST_COPIES)
+    """with an order: draw so many and release the first `count`"""
+    each_replicate: bool = False
+    """whether every replicate draws levels anew"""
 
     @property
     def kind(self) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.adversary.attack import Coalitions
 from auditor.adversary.knowledge import Knowledge
-from auditor.base.types import Coalition, Options, Plain, frozen
+from auditor.base.types import Coalition, Plain, frozen
 from auditor.data.table import DataUse as DataUse
 from auditor.registry import PluginParameters
+from auditor.registry.parameters import FieldError, Form, Whole
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places
 
@@ -92,21 +95,32 @@ class Measure:
         return {self.name: dict(self.options)} if self.options else self.name
 
 
-class UtilityUse(NamedTuple):
-    """Utility of the copies.
+class Utility(Form):
+    """Utility of the copies; without a target only two moments are compared.
 
-    ``target`` is a column to predict, ``label`` the source's class, None no models. ``test`` has
-    the held-out records.
+    ``test`` has the held-out records.
     """
 
     target: str | None = None
-    models: tuple[str, ...] = ()
-    folds: int = 10
-    test: str = "original"
+    """column to predict, or label"""
+    models: list[Literal["decision-tree", "svm-rbf", "logistic", "ridge"]] = Field(
+        ["decision-tree"], min_length=1
+    )
+    folds: Whole = Field(10, ge=2, le=1000)
+    test: Literal["original", "copy"] = "original"
+
+    @model_validator(mode="after")
+    def _predicts(self) -> Utility:
+        for name in self.model_fields_set if self.target is None else ():
+            raise FieldError("needs a `target` to predict", name)
+        for place, model in enumerate(self.models):
+            if model in self.models[:place]:
+                raise FieldError(f"repeats model {model!r}", "models", place)
+        return self
 
     def spec(self) -> Plain:
         """Section in scenario form, with defaults."""
-        return {} if self.target is None else self._asdict() | {"models": list(self.models)}
+        return {} if self.target is None else self.model_dump()
 
 
 class ExpectationUse(NamedTuple):
@@ -116,15 +130,6 @@ class ExpectationUse(NamedTuple):
     expectation: Any
     where: Plain
     place: int = 0
-
-    def asks_pooling(self, scheme: str, point: Options) -> bool:
-        """Whether it needs a scheme's pooling gain at a sweep point (slow)."""
-        wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
-        covered = (
-            scheme in (wanted if isinstance(wanted, list) else [wanted])
-            and sweep.items() <= point.items()
-        )
-        return self.expectation.needs_pooling and covered
 
     def spec(self) -> Plain:
         """Expectation in scenario form, with defaults."""
@@ -137,13 +142,19 @@ class ExpectationUse(NamedTuple):
         return {self.name: self.where | more}
 
 
+def _spec_of(value: Any) -> Any:
+    if hasattr(value, "spec"):
+        return value.spec()
+    return [_spec_of(one) for one in value] if isinstance(value, tuple) else value
+
+
 @frozen
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
     ``budget`` is work in nominal seconds; ``left_out`` lists its omissions. ``document`` has plain
-    values before defaults, for sweeps. ``point`` has the swept values at a sweep point. ``places``
-    maps fields to file positions.
+    values before defaults, for sweeps. ``point`` has the swept values at a sweep point, ``swept``
+    the scenario at every point. ``places`` maps fields to file positions.
     """
 
     title: str
@@ -158,40 +169,30 @@ class Scenario:
     replicates: int
     expect: tuple[ExpectationUse, ...]
     cite: tuple[str, ...] = ()
-    utility: UtilityUse | None = None
+    utility: Utility | None = None
     budget: float | None = None
     left_out: tuple[str, ...] = ()
     base: Path | None = None
     name: str = "audit"
     document: Plain = field(default_factory=dict, repr=False)
     point: Plain = field(default_factory=dict, repr=False)
+    swept: tuple[Scenario, ...] = field(default=(), repr=False, compare=False)
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> Plain:
         """Scenario with every default; it reads back equal."""
-        return {
-            "schema": SCENARIO_VERSION,
-            "title": self.title,
-            "cite": list(self.cite),
-            "seed": self.seed,
-            "data": self.data.spec(),
-            "schemes": [use.spec() for use in self.schemes],
-            "knowledge": [knowledge.spec() for knowledge in self.knowledge],
-            "coalitions": [entry.spec() for entry in self.coalitions],
-            "attacks": [use.spec() for use in self.attacks],
-            "measures": [measure.spec() for measure in self.measures],
-            **({} if self.utility is None else {"utility": self.utility.spec()}),
-            "sweep": self.sweep,
-            "replicates": self.replicates,
-            **({} if self.budget is None else {"budget": self.budget}),
-            "expect": [use.spec() for use in self.expect],
-        }
+        found = {name: _spec_of(getattr(self, name)) for name in FIELDS[1:]}
+        return {"schema": SCENARIO_VERSION} | {k: v for k, v in found.items() if v is not None}
 
-    def sweep_points(self) -> list[Plain]:
-        """Combinations of swept values as path → value, one empty without a sweep."""
-        return [
-            dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())
-        ]
+    @property
+    def points(self) -> Sequence[Scenario]:
+        """Scenario at every combination of swept values; itself without a sweep."""
+        return self.swept or (self,)
+
+    def asks_pooling(self, scheme: str) -> bool:
+        """Whether an expectation needs a scheme's pooling gain (slow)."""
+        asked = (use.expectation for use in self.expect)
+        return any(one.needs_pooling and one.covers(scheme, self.point) for one in asked)
 
     def replicates_of(self, use: SchemeUse) -> int:
         """Scheme's number of audits: 1 for copies from files.

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -79,7 +80,13 @@ def read_scenario(
     changes = [*overrides, *([("seed", seed)] if seed is not None else [])]
     value, changed = put(value, [(parse_path(path), plain(new)) for path, new in changes])
     places = replace(places, changed=(*places.changed, *changed))
-    return _checked(value, base, name, places)
+    problems = Problems()
+    scenario = assemble(value, problems, base, name)
+    check_points(scenario, problems)
+    if problems.found:
+        raise ScenarioError(places.located(problems.found))
+    scenario = replace(scenario, places=places)
+    return replace(scenario, swept=_swept_points(scenario) if scenario.sweep else ())
 
 
 def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
@@ -101,24 +108,21 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     return document.value, path.stem, path.parent, Places(document)
 
 
-def rebuild(document: Plain, base: FilePath | None, name: str) -> Scenario:
-    """Scenario from a checked document, as a worker receives it.
+def rebuild(
+    document: Plain, base: FilePath | None, name: str, point: Options | None = None
+) -> Scenario:
+    """Scenario at a sweep point, from a checked document, as a worker receives it.
 
     Raises
     ------
     ScenarioError
         A plugin or file is missing on the worker's machine.
     """
-    return _checked(document, base, name, Places())
-
-
-def _checked(value: Any, base: FilePath | None, name: str, places: Places) -> Scenario:
     problems = Problems()
-    scenario = assemble(value, problems, base, name)
-    check_points(scenario, problems)
+    scenario = assemble(document, problems, base, name)
     if problems.found:
-        raise ScenarioError(places.located(problems.found))
-    return replace(scenario, places=places)
+        raise ScenarioError(Places().located(problems.found))
+    return _at_point(scenario, point) if point else scenario
 
 
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
@@ -267,14 +271,12 @@ def _several(value: Any) -> Any:
 class Document(Form):
     """A scenario's sections; other functions read sections without a type."""
 
-    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
-        1, alias="schema", description="version of this format"
-    )
+    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(1, alias="schema")
+    """version of this format"""
     title: str = ""
     cite: Annotated[list[str], BeforeValidator(_several), AfterValidator(_cited)] = Field([])
-    seed: Whole = Field(
-        0, ge=0, le=MOST_SEED, description="with scenario and data, it determines the whole run"
-    )
+    seed: Whole = Field(0, ge=0, le=MOST_SEED)
+    """with scenario and data, it determines the whole run"""
     data: Any
     schemes: Any
     knowledge: Any = "perfect"
@@ -284,9 +286,8 @@ class Document(Form):
     utility: Any = None
     sweep: Annotated[Any, Schema(_SWEEP)] = None
     replicates: Whole = Field(1, ge=1, le=100_000)
-    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = Field(
-        None, description="work of the whole audit, in seconds of a nominal core, as 30s or 5min"
-    )
+    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = None
+    """work of the whole audit, in seconds of a nominal core, as 30s or 5min"""
     expect: Any = None
 
 
@@ -420,16 +421,19 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
         before |= dict.fromkeys(places, path)
 
 
-def at_point(scenario: Scenario, point: Options) -> Scenario:
-    """Scenario at one sweep point.
+def _swept_points(scenario: Scenario) -> tuple[Scenario, ...]:
+    points, problems = [], dict[str, Problem]()
+    for values in product(*scenario.sweep.values()):
+        try:
+            points.append(_at_point(scenario, dict(zip(scenario.sweep, values, strict=True))))
+        except ScenarioError as error:
+            problems |= {str(problem): problem for problem in error.problems}
+    if problems:
+        raise ScenarioError(problems.values())
+    return tuple(points)
 
-    Raises
-    ------
-    ScenarioError
-        The swept values make it invalid.
-    """
-    if not point:
-        return scenario
+
+def _at_point(scenario: Scenario, point: Options) -> Scenario:
     value: Any = _swept(scenario)
     swept: list[tuple[Path, Path]] = []
     for path, item in point.items():

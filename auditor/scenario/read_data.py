@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema as Schema, model_val
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import AuditorError, did_you_mean, shortened
+from auditor.base.types import Plain
 from auditor.data.columns.categorical_table import hierarchy_of, parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE, parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
@@ -61,7 +62,7 @@ def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
     return BeforeValidator(parsed)
 
 
-def _mapping_of(items: dict[str, Any]) -> Schema:
+def _mapping_of(items: Plain) -> Schema:
     return Schema({"type": ["object", "null"], "additionalProperties": items})
 
 
@@ -131,57 +132,51 @@ def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
 class Relative(Form):
     """Tolerance as a share of the true value."""
 
-    relative: float = Field(gt=0, le=1e9, description="share of the true value")
+    relative: float = Field(gt=0, le=1e9)
+    """share of the true value"""
 
 
 class DataForm(Form):
     """Fields of ``data`` for every source."""
 
-    source: str = Field(description="a registered source, or a path to a file of data")
+    source: str
+    """a registered source, or a path to a file of data"""
     columns: Names | None = None
-    order: str | None = Field(None, description="column that orders the records; not audited")
-    key: str | None = Field(
-        None, description="column that identifies records, to join copies; not audited"
-    )
-    unit: str | None = Field(
-        None, description="column that identifies protected units, as households; not audited"
-    )
-    weight: str | None = Field(
-        None, description="column of weights of records in weighted figures; not audited"
-    )
-    shown: Names = Field(
-        [], description="columns that every copy shows unperturbed, as a place; not audited"
-    )
+    order: str | None = None
+    """column that orders the records; not audited"""
+    key: str | None = None
+    """column that identifies records, to join copies; not audited"""
+    unit: str | None = None
+    """column that identifies protected units, as households; not audited"""
+    weight: str | None = None
+    """column of weights of records in weighted figures; not audited"""
+    shown: Names = Field([])
+    """columns that every copy shows unperturbed, as a place; not audited"""
     rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
-    first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
-        None, description="records of the first batch, to which noise is scaled"
-    )
+    first_batch: Annotated[Whole, Field(ge=2)] | None = None
+    """records of the first batch, to which noise is scaled"""
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
-    blank: list[str | int | float] | None = Field(
-        None, description="words and numbers of a file that mean no value; default NA, None …"
-    )
-    sheet: str | None = Field(None, description="sheet of an Excel workbook; default the first")
+    blank: list[str | int | float] | None = None
+    """words and numbers of a file that mean no value; default NA, None …"""
+    sheet: str | None = None
+    """sheet of an Excel workbook; default the first"""
     standardize: bool = False
     # `moments` and `figures` of earlier scenarios are read as `rounded`
     disclosure: Literal["rounded", "public", "moments", "figures"] = "rounded"
-    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field(
-        {}, description="columns cut into classes, for uniform schemes"
-    )
-    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field(
-        {}, description="columns of categories: names, or names with their domains"
-    )
-    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field(
-        {}, description="columns of dates: names, or names with the format of their text"
-    )
-    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field(
-        {}, description="range of each column's possible values, [low, high], for guarantees"
-    )
-    tolerance: dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative] = Field(
-        {}, description="largest close error by column, or {relative: share}; default IQR/10"
-    )
+    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field({})
+    """columns cut into classes, for uniform schemes"""
+    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field({})
+    """columns of categories: names, or names with their domains"""
+    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field({})
+    """columns of dates: names, or names with the format of their text"""
+    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field({})
+    """range of each column's possible values, [low, high], for guarantees"""
+    tolerance: dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative] = Field({})
+    """largest close error by column, or {relative: share}; default IQR/10"""
     hierarchies: Annotated[
         Any, _or_empty(parse_hierarchies), _mapping_of({"type": "object", "minProperties": 1})
-    ] = Field({}, description="nested mappings with lists of values at the ends, by column")
+    ] = Field({})
+    """nested mappings with lists of values at the ends, by column"""
 
     @model_validator(mode="after")
     def _compatible(self) -> DataForm:
@@ -204,19 +199,20 @@ class DataForm(Form):
                 "are stated in the data's own units, which `standardize` takes away; leave one out"
             )
             raise FieldError(why, "bounds")
-        if self.order in (*audited, *self.bin):
-            why = "records are put in the order of a column that is not"
-            raise FieldError(f"names column {self.order!r}, which is audited: {why}", "order")
-        for field, why in (("unit", "units are named"), ("weight", "records are weighed")):
-            if (name := getattr(self, field)) in (*audited, *self.bin):
-                why = f"names column {name!r}, which is audited: {why} by a column that is not"
-                raise FieldError(why, field)
-        for name in self.shown:
-            if name in (*audited, *self.bin):
-                raise FieldError(f"names column {name!r}, which is audited", "shown")
+        for field, why in NOT_AUDITED.items():
+            value = getattr(self, field)
+            for name in value if isinstance(value, list) else [value]:
+                if name in (*audited, *self.bin):
+                    raise FieldError(f"names column {name!r}, which is audited{why}", field)
         return self
 
 
+NOT_AUDITED = {
+    "order": ": records are put in the order of a column that is not",
+    "unit": ": units are named by a column that is not",
+    "weight": ": records are weighed by a column that is not",
+    "shown": "",
+}
 DATA_FIELDS = tuple(field.alias or name for name, field in DataForm.model_fields.items())
 
 
@@ -241,9 +237,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     parameters = _source_parameters(source, own, problems, base)
     if form is None:
         return None
-    same: dict[str, Any] = {
-        field.name: getattr(form, field.name, None) for field in fields(DataUse)
-    }
+    same: Plain = {field.name: getattr(form, field.name, None) for field in fields(DataUse)}
     return DataUse(
         **same
         | {
@@ -257,9 +251,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     )
 
 
-def _source_parameters(
-    source: str, own: dict[str, Any], problems: Problems, base: FilePath | None
-) -> dict[str, Any]:
+def _source_parameters(source: str, own: Plain, problems: Problems, base: FilePath | None) -> Plain:
     if registry.has("source", source):
         parameters = registry.get("source", source).Parameters
         model = problems.model(("data",), own, parameters, DATA_FIELDS)

@@ -14,7 +14,7 @@ from auditor.registry.parameters import FieldError, Form, Path, Whole, parse_pat
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.results.records import FITTED
-from auditor.scenario.model import ExpectationUse, Measure, UtilityUse
+from auditor.scenario.model import ExpectationUse, Measure, Utility
 from auditor.scenario.problems import Problems, read_entry, split
 from auditor.scenario.read_data import parse_knowledge
 from auditor.scenario.read_plugins import id_of, parse_coalitions
@@ -38,7 +38,7 @@ class Audited(NamedTuple):
         fields: Plain,
         knowledge: tuple[Knowledge, ...],
         measures: tuple[Measure, ...],
-        utility: UtilityUse | None,
+        utility: Utility | None,
         sweep: dict[str, list[Any]],
     ) -> Audited:
         """Valid values of a scenario's filters."""
@@ -166,14 +166,16 @@ Quantile = Annotated[float, Field(ge=LOWEST, le=HIGHEST)]
 class _Tolerance(Form):
     alone = "tolerance"
     tolerance: Positive = 0.1
-    of: Literal["std", "absolute", "relative"] | None = Field(None, description="default std")
+    of: Literal["std", "absolute", "relative"] | None = None
+    """default std"""
 
     def options(self) -> Plain:
         return self.model_dump(include={"tolerance", "of"}, exclude_none=True)
 
 
 class _Within(_Tolerance):
-    tolerances: list[_Tolerance] = Field([], description="several tolerances instead of one")
+    tolerances: list[_Tolerance] = Field([])
+    """several tolerances instead of one"""
 
     @classmethod
     def spelt_out(cls, argument: Any) -> Any:
@@ -211,11 +213,13 @@ class _Within(_Tolerance):
 
 class _Share(Form):
     alone = "tolerance"
-    tolerance: Positive = Field(0.1, description="share of the record's length")
+    tolerance: Positive = 0.1
+    """share of the record's length"""
 
 
 class _Spread(Form):
-    bins: Whole = Field(40, ge=1, le=400, description="bins below ten records are merged")
+    bins: Whole = Field(40, ge=1, le=400)
+    """bins below ten records are merged"""
     reach: Positive = 3.0
     records: Whole = Field(SPREAD_RECORDS, ge=1, le=10**9)
 
@@ -296,32 +300,9 @@ def _measure(item: Any) -> Measure:
     return Measure(name, options)
 
 
-class Utility(Form):
-    """The section ``utility``; an empty one compares only two moments."""
-
-    target: str | None = Field(None, description="column to predict, or label")
-    models: list[Literal["decision-tree", "svm-rbf", "logistic", "ridge"]] = Field(
-        ["decision-tree"], min_length=1
-    )
-    folds: Whole = Field(10, ge=2, le=1000)
-    test: Literal["original", "copy"] = "original"
-
-    @model_validator(mode="after")
-    def _predicts(self) -> Utility:
-        for field in self.model_fields_set if self.target is None else ():
-            raise FieldError("needs a `target` to predict", field)
-        for place, model in enumerate(self.models):
-            if model in self.models[:place]:
-                raise FieldError(f"repeats model {model!r}", "models", place)
-        return self
-
-
-def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
+def parse_utility(value: Any, problems: Problems) -> Utility:
     """Return the section ``utility``, and report errors."""
     given = Utility.spelt_out(value)
     if isinstance(given, dict) and isinstance(given.get("models"), str):
         given = given | {"models": [given["models"]]}
-    form = problems.model(("utility",), given, Utility)
-    if form is None or form.target is None:
-        return UtilityUse()
-    return UtilityUse(form.target, tuple(form.models), form.folds, form.test)
+    return problems.model(("utility",), given, Utility) or Utility.model_validate({})

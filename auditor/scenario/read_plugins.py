@@ -18,6 +18,7 @@ from auditor.adversary.attack import (
 )
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable, PluginError, PluginFailed
+from auditor.base.types import Options, Plain
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
@@ -30,9 +31,8 @@ class Copies(Form):
     """A list of copies."""
 
     alone = "copies"
-    copies: list[Annotated[int, Field(ge=1)]] = Field(
-        min_length=1, description="copy numbers from 1, as [1, 3]"
-    )
+    copies: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    """copy numbers from 1, as [1, 3]"""
 
     @field_validator("copies")
     @classmethod
@@ -46,7 +46,8 @@ class Count(Form):
     """A number of copies or of random coalitions."""
 
     alone = "count"
-    count: Whole = Field(ge=1, le=MOST_COALITIONS, description="how many, as 100")
+    count: Whole = Field(ge=1, le=MOST_COALITIONS)
+    """how many, as 100"""
 
 
 COALITIONS: dict[str, type[Form]] = {
@@ -97,15 +98,12 @@ class SchemeForm(UseForm):
     """Fields of every scheme."""
 
     levels: Any = None
-    already_out: float = Field(
-        0, ge=0, description="copies, or their share below 1, that are out before the last request"
-    )
-    public_grid: bool = Field(
-        False, description="whether copies are on the grid of copies for release"
-    )
-    per_unit: bool = Field(
-        False, description="whether all records of one `data: {unit: …}` have one noise"
-    )
+    already_out: float = Field(0, ge=0)
+    """copies, or their share below 1, that are out before the last request"""
+    public_grid: bool = False
+    """whether copies are on the grid of copies for release"""
+    per_unit: bool = False
+    """whether all records of one `data: {unit: …}` have one noise"""
 
     @field_validator("already_out", mode="before")
     @classmethod
@@ -115,7 +113,7 @@ class SchemeForm(UseForm):
         return value
 
 
-def read_schemes(fields: dict[str, Any], problems: Problems) -> tuple[SchemeUse, ...]:
+def read_schemes(fields: Plain, problems: Problems) -> tuple[SchemeUse, ...]:
     """Return the section ``schemes`` without invalid entries; report errors."""
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
     items = [_of_categories(item, fields.get("data")) for item in items]
@@ -144,7 +142,7 @@ def _adds_noise(law: Any) -> bool:
 
 def every_attack(
     schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool
-) -> list[dict[str, Any]]:
+) -> list[Plain]:
     """Entry of ``attacks`` for every applicable attack that is ``in_all``.
 
     It can use some knowledge against some scheme. Row attacks get only the deciding coalitions.
@@ -204,7 +202,7 @@ def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
     return True
 
 
-def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse, ...]:
+def read_attacks(fields: Plain, problems: Problems) -> tuple[AttackUse, ...]:
     """Return the section ``attacks`` without invalid entries; report errors."""
     uses = []
     items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
@@ -237,7 +235,7 @@ def _use(
     path: Path,
     item: Any,
     problems: Problems,
-    defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
+    defaults: Callable[[Any, Plain], Options] = lambda cls, own: {},
 ) -> tuple[Any, F | None, Any]:
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
@@ -266,7 +264,7 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     if isinstance(item, dict) and "levels" in item:
         levels = problems.attempt((*path, "levels"), parse_levels, item["levels"])
 
-    def noise(cls: Any, own: dict[str, Any]) -> dict[str, Any]:
+    def noise(cls: Any, own: Plain) -> Plain:
         if levels is None or levels.currency is None or not issubclass(cls, AdditiveScheme):
             return {}
         size = CURRENCIES[levels.currency]

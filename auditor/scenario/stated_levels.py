@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array, Names, Options, Plain
+from auditor.base.types import Array, Levels, Names, Options, Plain
 from auditor.data.table import Bounds, DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
@@ -49,23 +49,22 @@ def with_stated_levels(
     schemes: Sequence[SchemeUse], data: DataUse | None, problems: Problems
 ) -> tuple[SchemeUse, ...]:
     """Return uses of schemes with levels as noise multiples; report errors."""
-    return tuple(_resolved(use, place, data, problems) for place, use in enumerate(schemes))
-
-
-def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Problems) -> SchemeUse:
-    levels = use.levels
-    if levels is None or levels.currency is None or data is None:
-        return use
-    with contained() as failure:
-        scheme = registry.get("scheme", use.name)(use.parameters)
-        values = tuple(level_of(scheme, levels.currency, one, data) for one in levels.stated)
-        scheme.check_levels(values)
-    if failure.error is not None:
-        problems.add(
-            ("schemes", place, "levels", levels.currency), f"cannot be used: {failure.reason}"
-        )
-        return use
-    return replace(use, levels=replace(levels, values=values))
+    made = []
+    for place, use in enumerate(schemes):
+        levels = use.levels
+        if levels is not None and levels.currency is not None and data is not None:
+            with contained() as failure:
+                scheme = registry.get("scheme", use.name)(use.parameters)
+                values = tuple(
+                    level_of(scheme, levels.currency, one, data) for one in levels.stated
+                )
+                scheme.check_levels(values)
+                use = replace(use, levels=replace(levels, values=values))
+            if failure.error is not None:
+                path = ("schemes", place, "levels", levels.currency)
+                problems.add(path, f"cannot be used: {failure.reason}")
+        made.append(use)
+    return tuple(made)
 
 
 def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
@@ -94,7 +93,7 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
 
 
 def sized_by_bounds(
-    scheme: str, parameters: Options, currency: str, stated: Sequence[float], bounds: Bounds
+    scheme: str, parameters: Options, currency: str, stated: Levels, bounds: Bounds
 ) -> tuple[list[float], Plain]:
     """Levels and parameters for an ε or μ of each copy.
 

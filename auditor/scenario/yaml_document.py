@@ -21,14 +21,15 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import field
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
 import yaml
 
 from auditor.base import AuditorError, Problem, ScenarioError, shortened
-from auditor.base.types import Plain
+from auditor.base.types import Plain, frozen
 from auditor.registry.parameters import MAX_DEPTH, Path, Value, format_path, set_at
 
 Position = tuple[int, int]
@@ -93,7 +94,7 @@ def _resolved(text: str) -> Any:
     return value
 
 
-@dataclass(frozen=True)
+@frozen
 class Document:
     """A document's plain value with positions."""
 
@@ -307,7 +308,7 @@ LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", 
 """Sections that accept a single item as a list of one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Places:
     """Positions of a scenario's fields, for messages.
 
@@ -317,6 +318,20 @@ class Places:
     document: Document | None = field(default=None, repr=False)
     changed: tuple[Path, ...] = ()
     swept: tuple[tuple[Path, Path], ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The file below the current folder, else its name; empty for none."""
+        path = FilePath((self.document and self.document.file) or "")
+        with suppress(
+            OSError, ValueError
+        ):  # the current folder is gone, or the file is not below it
+            path = path.relative_to(FilePath.cwd()) if path.is_absolute() else path
+        return (
+            path.as_posix()
+            if path.name and not path.is_absolute() and ".." not in path.parts
+            else path.name
+        )
 
     def problem(self, path: Path, message: str, key: bool = False) -> Problem:
         """Error with its position; ``key`` selects the key's."""

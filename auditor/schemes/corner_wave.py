@@ -27,23 +27,19 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Levels
-from auditor.numerics.linear_algebra import Autoregression
+from auditor.base.types import Array, Levels, Pair
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
     ORIGINAL,
-    SERIAL,
     AdditiveScheme,
     FreshNoise,
     Serial,
     Step,
     bridge_plan,
     min_covariance,
-    serial_law,
     upward_plan,
 )
 from auditor.schemes.base.noise_density import NoiseShape
-from auditor.schemes.base.scheme import TableMoments
 
 
 @register
@@ -84,14 +80,10 @@ class Correlated(FreshNoise):
     fresh_shaped_noise = True
     assumes = "Recipients never pool their copies."
 
-    class Parameters(PluginParameters):
+    class Parameters(AdditiveScheme.Parameters):
         """Covariance of the noise across attributes, and along the records."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
-        serial: Serial = Field("none", description=SERIAL)
-
-    def serial(self, table: TableMoments) -> Autoregression | None:
-        return serial_law(self.parameters.serial, table)
+        serial: Serial = "none"
 
 
 @register
@@ -139,21 +131,16 @@ class CornerWave(AdditiveScheme):
     reference = "li2012, Theorem 4"
     assumes = "Noise is jointly Gaussian and independent of the data; holds for every attack and every table."
 
-    class Parameters(PluginParameters):
+    class Parameters(AdditiveScheme.Parameters):
         """Noise shape and sampling algorithm; all four algorithms have one law."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
         algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
             "bridge",
             description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
         )
-        serial: Serial = Field("none", description=SERIAL)
+        serial: Serial = "none"
 
-    def serial(self, table: TableMoments) -> Autoregression | None:
-        return serial_law(self.parameters.serial, table)
-
-    def level_covariance(self, levels: Levels) -> Array:
-        return min_covariance(levels)
+    level_covariance = staticmethod(min_covariance)
 
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
         # algorithms 1 and 2 need every level (li2012, 5.2.3); later copies use the bridge
@@ -221,7 +208,7 @@ def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, fl
     return tuple((copy, factor) for copy, factor in every if factor != 0.0)
 
 
-def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
+def conditional_gaussian(s_given: Array, s_new: Array) -> Pair:
     """Weights, (m, L), and covariance, (m, m), of ``Z''`` given ``Z'``.
 
     ``K_{Z''Z'} K_{Z'}⁻¹`` and ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` in units of ``K_0`` (li2012 (17)

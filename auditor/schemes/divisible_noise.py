@@ -113,8 +113,7 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
 def _truncated(rng: Rng, decay: float, last: Array) -> Array:
     u = rng.random(len(last))
-    k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
-    return np.minimum(k, last)
+    return np.minimum(np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay), last)
 
 
 GEOMETRIC = Process("geometric", increment, bridge)

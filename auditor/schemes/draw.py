@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError
-from auditor.base.types import Array, Arrays, Codes, Flags, Microdata
+from auditor.base.types import Array, Arrays, Codes, Flags, Microdata, Shape
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -212,7 +212,7 @@ def codes_digest(table: CategoricalTable) -> str:
 class HeldCopies(Arrays):
     """Earlier and new copies as arrays."""
 
-    def __init__(self, before: Sequence[Microdata], new: Arrays, shape: tuple[int, ...]) -> None:
+    def __init__(self, before: Sequence[Microdata], new: Arrays, shape: Shape) -> None:
         self._before = before
         self._new = new
         self._shape = shape

@@ -28,7 +28,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Indices, Levels
+from auditor.base.types import (
+    Array,
+    Block,
+    ClassRecords,
+    Coalition,
+    Coalitions,
+    Indices,
+    Levels,
+    Names,
+    Plain,
+)
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
@@ -119,7 +129,7 @@ class AnonymousScheme(Scheme):
             return self
 
     @property
-    def public(self) -> dict[str, Any]:
+    def public(self) -> Plain:
         return super().public | {
             "hierarchies": {} if self.table is None else dict(self.table.hierarchies)
         }
@@ -157,13 +167,13 @@ class AnonymousScheme(Scheme):
     def output_width(self, width: int) -> int:
         return width + len(self.parameters.quasi) + 1
 
-    def blank(self, rows: int, width: int) -> ClassRecords:
-        return blank(rows, width)
+    blank = staticmethod(blank)
+    sufficient = staticmethod(sufficient)
 
-    def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
+    def to_columns(self, copy: ClassRecords, attributes: Names) -> Array:
         return to_columns(copy, self._quasi(attributes))
 
-    def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
+    def from_columns(self, columns: Array, attributes: Names) -> ClassRecords:
         return from_columns(columns, self._quasi(attributes))
 
     def sampler(
@@ -190,13 +200,10 @@ class AnonymousScheme(Scheme):
     def promises(
         self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
-        assert self.table is not None
-        sensitive = self.table.attributes.index(self.parameters.sensitive)
-        ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
-        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
-
-    def sufficient(self, blocks: Iterable[Block], coalitions: Coalitions) -> dict[Coalition, bool]:
-        return sufficient(blocks, coalitions)
+        table = self.whole_table
+        sensitive = table.attributes.index(self.parameters.sensitive)
+        ground = self._ground(np.unique(table.values[:, sensitive]), table)
+        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(table))
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
         """Quasi-identifiers (n, q), sensitive codes (n,) and class rules.
@@ -223,7 +230,7 @@ class AnonymousScheme(Scheme):
             )
         return table.values[:, self._quasi(table.attributes)], codes, rules
 
-    def _quasi(self, attributes: Sequence[str]) -> list[int]:
+    def _quasi(self, attributes: Names) -> list[int]:
         return [attributes.index(name) for name in self.parameters.quasi]
 
     def _confidential(self, table: Table) -> list[float]:

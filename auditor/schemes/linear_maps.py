@@ -23,13 +23,16 @@ from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Arrays, Levels
+from auditor.base.types import Array, Arrays, Levels, Plain
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+
+Count = Annotated[int, Field(ge=1, le=1000, description="copies, each with a matrix of its own")]
+Translated = Annotated[bool, Field(description="whether a secret vector is added to every record")]
 
 
 class TransformScheme(Scheme):
@@ -69,6 +72,11 @@ class TransformScheme(Scheme):
             self.transforms(len(levels), table, key),
             None if noise is None else noise.sampler(levels, table, key, existing),
         )
+
+    def moved(self, root: Array, rng: Rng) -> Transform:
+        """Random rotation, and a translation of covariance ``root rootᵀ`` if stated."""
+        M, shift = haar(len(root), rng), root @ rng.standard_normal(len(root))
+        return Transform(M, shift * self.parameters.translation)
 
     @property
     def additive(self) -> AdditiveScheme | None:
@@ -119,16 +127,11 @@ class Rotation(TransformScheme):
     class Parameters(PluginParameters):
         """Number of copies, and whether they are translated."""
 
-        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
-        translation: bool = Field(
-            False, description="whether a secret vector is added to every record"
-        )
+        copies: Count = 1
+        translation: Translated = False
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        N = table.mean.size
-        M = haar(N, rng)
-        spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)
-        return Transform(M, spread if self.parameters.translation else np.zeros(N))
+        return self.moved(psd_root(clip_to_psd(table.covariance, table.covariance)), rng)
 
 
 NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
@@ -158,9 +161,7 @@ class RotationNoise(TransformScheme):
         rotations: Literal["fresh", "shared"] = Field(
             "fresh", description="a rotation for each copy, or one for all"
         )
-        translation: bool = Field(
-            False, description="whether a secret vector is added to every record"
-        )
+        translation: Translated = False
 
     def default_levels(self) -> tuple[float, ...]:
         return ()
@@ -174,9 +175,7 @@ class RotationNoise(TransformScheme):
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size
-        M = haar(N, rng)
-        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
-        return Transform(M, shift if self.parameters.translation else np.zeros(N))
+        return self.moved(np.sqrt(np.trace(table.covariance) / N) * np.eye(N), rng)
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         if self.parameters.rotations == "shared":
@@ -214,7 +213,7 @@ class RandomProjection(TransformScheme):
         matrix: Literal["gaussian", "dct"] = Field(
             "gaussian", description="normal entries, or a truncated cosine transform"
         )
-        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
+        copies: Count = 1
 
         @model_validator(mode="after")
         def _no_entries(self) -> Any:
@@ -225,7 +224,7 @@ class RandomProjection(TransformScheme):
             return self
 
     @property
-    def public(self) -> dict[str, Any]:
+    def public(self) -> Plain:
         own = self.parameters
         return super().public | {
             "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
@@ -255,8 +254,7 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
         )
     C = cosine_transform(N)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
-    kept = np.argsort(-energy, kind="stable")[:size]
-    return C[rng.permutation(kept)]
+    return C[rng.permutation(np.argsort(-energy, kind="stable")[:size])]
 
 
 def cosine_transform(N: int) -> Array:

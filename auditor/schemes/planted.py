@@ -106,8 +106,7 @@ class ScaleByRecord(Planted):
     name, lawful = "scale-by-record", True
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        upper = x.argsort(axis=0).argsort(axis=0) >= len(x) / 2
-        g[1] = g[1] * np.where(upper, 1.35, 0.42)
+        g[1] = g[1] * np.where(x.argsort(axis=0).argsort(axis=0) >= len(x) / 2, 1.35, 0.42)
 
 
 @register

@@ -9,17 +9,17 @@ whole original.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, PluginError, quoted
-from auditor.base.types import Array, Arrays, Levels
+from auditor.base.types import Array, Arrays, Levels, Names, Plain
 from auditor.data.alignment import common_part, misaligned, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
@@ -120,7 +120,7 @@ class FileScheme(Scheme):
             for number, path in enumerate(self.files(whole), start=1)
         ]
 
-    def warn(self, table: Table, notes: Sequence[str]) -> None:
+    def warn(self, table: Table, notes: Names) -> None:
         """Warn of the files' notes on reading, and of others."""
         for note in (*chain.from_iterable(map(notes_of, self.files(table))), *notes):
             warnings.warn(AuditorWarning(note), stacklevel=3)
@@ -158,14 +158,14 @@ class Published(FileScheme):
     class Parameters(FileScheme.Parameters):
         """Files of the copies, and the law that they state."""
 
-        law: dict[str, Any] | None = Field(
+        law: Plain | None = Field(
             None,
             description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
         )
 
         @field_validator("law")
         @classmethod
-        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+        def _one_law(cls, law: Plain | None) -> Plain | None:
             if law is not None:
                 _check_law(law)
             return law
@@ -348,19 +348,18 @@ def warn_of_rows(name: str, why: str) -> None:
     warnings.warn(AuditorWarning(f"{problem}: {why}; {VOUCH}"), stacklevel=4)
 
 
-def _scheme_of(law: dict[str, Any]) -> Scheme:
+def _scheme_of(law: Plain) -> Scheme:
     cls = get("scheme", law["scheme"])
     rest = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
     scheme: Scheme = cls(cls.Parameters.model_validate(rest))
     return scheme
 
 
-def _check_law(law: dict[str, Any]) -> None:
+def _check_law(law: Plain) -> None:
     if len({"scheme", "covariance"} & set(law)) != 1:
         raise ValueError("must have `scheme` or `covariance`, and not both")
     if "covariance" in law:
-        unknown = [key for key in law if key != "covariance"]
-        if unknown or not isinstance(law["covariance"], str):
+        if [key for key in law if key != "covariance"] or not isinstance(law["covariance"], str):
             raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
         return
     if law["scheme"] == Published.name or not isinstance(law["scheme"], str):

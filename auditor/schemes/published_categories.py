@@ -10,13 +10,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, counted, quoted, scipy
-from auditor.base.types import Array, Codes, Flags, Indices, Levels
+from auditor.base.types import Array, Codes, Flags, Indices, Levels, Plain
 from auditor.data.alignment import remembered
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.copies import JOIN_REMEDY, Copy, codes_of, with_sets
@@ -60,7 +59,7 @@ class PublishedCategories(FileScheme, UniformScheme):
     class Parameters(FileScheme.Parameters):
         """Files of the copies, and the law that they state."""
 
-        law: dict[str, Any] | None = Field(
+        law: Plain | None = Field(
             None,
             description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
             "probabilities, are then needed",
@@ -68,7 +67,7 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         @field_validator("law")
         @classmethod
-        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+        def _one_law(cls, law: Plain | None) -> Plain | None:
             if law is not None and (
                 set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS
             ):

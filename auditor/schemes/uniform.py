@@ -26,14 +26,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes, Flags, Levels, unprinted
+from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
@@ -170,24 +170,21 @@ class MultiPertCopies(Copies):
 
     def skip(self, level: float, key: Key | None = None) -> None:
         super().skip(level, key)
-        rng = stream_of(key or self.key, len(self.levels))
-        self.release(level, Draws(rng, self.size, self.pi))
+        self.release(level, Draws(stream_of(key or self.key, len(self.levels)), self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it."""
         if level not in self.history.levels:
             gap = self.history.gap(level)
             source = self.original if gap.left is None else gap.left
-            high = 1.0 if gap.high is None else gap.high
-            coin = coins(high, level, gap.low, self.size, self.pi)
-            values = draws.pick(source, gap.right, *coin)
-            self.history = self.history.record(level, values, gap)
+            coin = coins(1.0 if gap.high is None else gap.high, level, gap.low, self.size, self.pi)
+            self.history = self.history.record(level, draws.pick(source, gap.right, *coin), gap)
         return self.history.value(level)
 
     def copy(self, number: int) -> Codes:
         return self.history.value(self.levels[number - 1])
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         return np.diff(self.history.start)
 
 

@@ -27,7 +27,7 @@ from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
-from auditor.base.types import Array, Coalition, Microdata, Names, Options, frozen
+from auditor.base.types import Array, Coalition, Microdata, Names, Options, Pair, frozen
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
@@ -295,7 +295,7 @@ class Numbers:
         values = rebuilt(attack, self.held(coalition), knowledge, SEED)[0]
         return checked(values, (self.table.rows, self.table.width))
 
-    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> Pair | None:
         """Fit once, and return estimates from blocks and single rows."""
         if not isinstance(attack, RowAttack):
             return None

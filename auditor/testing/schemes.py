@@ -125,8 +125,7 @@ class _CategoriesContract(_SchemeContract):
         again = scheme.copies(original, VALUES, self.key(SEED))
         same = digest([again.ask(level) for level in self.levels]) == digest(copies)
         self.require("same seed, same copies", same, "the same copies from the same key")
-        untouched = np.array_equal(before, original)
-        self.require(READS_ONLY, untouched, "the codes as they were")
+        self.require(READS_ONLY, np.array_equal(before, original), "the codes as they were")
         for check, key in (
             ("another seed, other copies", self.key(SEED + 1)),
             ("own draws in every block", self.key(SEED, block=1)),
@@ -144,8 +143,7 @@ class _CategoriesContract(_SchemeContract):
     def _check_frequencies(self, given: Array, columns: Sequence[Any]) -> None:
         shape, original = (VALUES,) * len(columns), columns[0]
         inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in columns)
-        codes = f"codes from 0 to {VALUES - 1}, one a record"
-        self.require("follows its law", inside, codes)
+        self.require("follows its law", inside, f"codes from 0 to {VALUES - 1}, one a record")
         places = np.ravel_multi_index(tuple(columns), shape)
         found = np.bincount(places, minlength=given.size).reshape(shape)
         counts = np.bincount(original, minlength=VALUES)
@@ -177,8 +175,7 @@ class _NumbersContract(_SchemeContract):
         self._require_finite(copies)
         same = digest(copies) == digest(again)
         self.require("same seed, same copies", same, "the same copies from the same key")
-        untouched = before == digest([self.table.values])
-        self.require(READS_ONLY, untouched, "the table as it was")
+        self.require(READS_ONLY, before == digest([self.table.values]), "the table as it was")
         if law is not None:
             wanted = (len(self.levels), self.table.width)
             fits = (law.copies, law.width) == wanted
@@ -203,8 +200,7 @@ class _NumbersContract(_SchemeContract):
     def _draw(self, seed: int, out: Arrays = (), existing: int = 0) -> list[Array]:
         scheme, shape = self.make(), self.table.values.shape
         copies = list(out) or [_unwritten(scheme.blank(*shape)) for _ in self.levels]
-        key = self.key(seed)
-        for _ in drawn_blocks(scheme, self.table, self.levels, key, copies, existing):
+        for _ in drawn_blocks(scheme, self.table, self.levels, self.key(seed), copies, existing):
             pass
         return copies
 

@@ -20,6 +20,7 @@ from auditor.audit.categorical.release import (
 from auditor.base import AuditorError
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, Posterior, prior_by_likelihood, prior_of_chances
+from auditor_attacks.serial_posterior import SerialBayes
 
 PRIOR = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -47,6 +48,7 @@ def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(mu
     np.testing.assert_allclose(nothing, np.tile(PRIOR, (4, 1)))
 
 
+@pytest.mark.parametrize("kind", [Bayes, SerialBayes])
 @pytest.mark.parametrize(
     ("levels", "multilevel", "pi", "counting"),
     [
@@ -56,13 +58,13 @@ def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(mu
         ((0.3, 0.6), True, (0.5, 0.5, 0.0, 0.0), [0, 1]),
     ],
 )
-def test_a_posterior_depends_on_the_copies_that_it_names(levels, multilevel, pi, counting):
-    found = Bayes(PRIOR, UniformLaw(levels, 4, multilevel, pi))
+def test_a_posterior_depends_on_the_copies_that_it_names(kind, levels, multilevel, pi, counting):
+    found = kind(PRIOR, UniformLaw(levels, 4, multilevel, pi))
     assert list(found.counting(len(levels))) == counting
     shown = outcomes(4, len(levels))
     if pi is None and len(counting) < len(levels):
         P, best = found.posterior(shown), shown[counting[0]]
-        alone = Bayes(PRIOR, UniformLaw((levels[counting[0]],), 4, True)).posterior([best])
+        alone = kind(PRIOR, UniformLaw((levels[counting[0]],), 4, True)).posterior([best])
         np.testing.assert_allclose(P, alone, atol=1e-14)
 
 

@@ -53,22 +53,22 @@ def every_series(B):
 
 
 def along(pi, B):
-    alpha, chances = forward(A, pi, B[..., None])
+    alpha, total = forward(A, pi, B[..., None])
     gamma = forward(A.T, np.ones(3), B[::-1, :, None])[0][::-1]
     P = alpha[..., 0] * np.vstack([gamma[1:, :, 0] @ A.T, np.ones(3)])
-    return P / P.sum(axis=1, keepdims=True), chances
+    return P / P.sum(axis=1, keepdims=True), total
 
 
 def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
-    B = np.random.default_rng(0).uniform(0.1, 1.0, size=(5, 3))
-    P, moves, total = np.zeros((5, 3)), np.zeros((3, 3)), 0.0
+    B = np.random.default_rng(0).uniform(0.1, 1.0, size=(9, 3))
+    P, moves, total = np.zeros((9, 3)), np.zeros((3, 3)), 0.0
     for series, chance in every_series(B):
         total += chance
-        P[np.arange(5), series] += chance
+        P[np.arange(9), series] += chance
         np.add.at(moves, (series[:-1], series[1:]), chance)
-    found, chances = along(PI, B)
+    found, likelihood = along(PI, B)
     np.testing.assert_allclose(found, P / total, atol=1e-12)
-    assert chances.prod() == pytest.approx(total)
+    assert np.exp(likelihood) == pytest.approx(total)
     expected, log_likelihood = expected_moves(A, PI, B[..., None])
     np.testing.assert_allclose(expected, moves / total, atol=1e-12)
     assert log_likelihood == pytest.approx(np.log(total))
@@ -99,9 +99,8 @@ def test_on_records_in_no_order_it_is_posterior():
         if fitted_chain(likelihood(law, [y]), q) is not None:
             other += 1
         else:
-            np.testing.assert_array_equal(
-                SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y])
-            )
+            alone = Bayes(q, law).posterior([y])
+            np.testing.assert_allclose(SerialBayes(q, law).posterior([y]), alone, rtol=1e-13)
     assert other <= 3  # of 15 at no more than 1 in 30: exceeded once in 500 runs at most
 
 

@@ -14,13 +14,10 @@ from auditor.numerics.random_streams import stream
 
 def law_tests(x, law, copies, seed=1):
     """Return the tests of copies, in order of their numbers, against a law."""
-    numbers, columns, size = range(1, len(copies) + 1), [x, *copies], law.size
+    numbers, columns = range(1, len(copies) + 1), [x, *copies]
 
     def pairs(source, copy):
-        keys, counts = np.unique(
-            columns[source].astype(np.intp) * size + columns[copy], return_counts=True
-        )
-        return Pairs(keys // size, keys % size, counts)
+        return Pairs.counted(columns[source], columns[copy])
 
     chosen = scored_copies(numbers, len(x))
     first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])

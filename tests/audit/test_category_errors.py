@@ -93,7 +93,7 @@ def audited(folder, X, scheme, *expect):
 
 
 def test_one_attribute_by_hand():
-    frame = Frame(np.full(4, 0.25), parts={"second": np.array([0, 1, 0, 1])})
+    frame = Frame(np.full(4, 0.25), parts={"first": 2, "second": 2})
     P, x = np.array([[0.4, 0.1, 0.3, 0.2]]), np.arange(4)
     found = measured(P, frame, np.zeros(4, dtype=int), x).values
     np.testing.assert_allclose(found["squared_error/second"], [0.18, 0.98, 0.18, 0.98])

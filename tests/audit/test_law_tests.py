@@ -140,8 +140,9 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
     if scheme == "rotation-noise":
         release.copies = release.release.undo(release.copies)
     chosen = range(1, len(levels) + 1)
-    rows = rows_of([(release.release.table.values, release.copies)], chosen, True)
-    scores, *_ = release_scores(release.law, rows, release.release.table.attributes, chosen)
+    data = release.release.table
+    rows = rows_of([(data.values, release.copies)], data.attributes, chosen, True)
+    scores, *_ = release_scores(release.law, rows)
     assert (
         len(scores.names) == len(scores.grain) == len(scores.groups) == scores.values.shape[1] > 0
     )

@@ -7,7 +7,7 @@ import auditor
 from auditor.audit.measures.utility import cross_validate, folds_of, model, statistics_kept
 from auditor.base import ScenarioError
 from auditor.expectations.ranking import judge_differences
-from auditor.scenario.model import UtilityUse
+from auditor.scenario.model import Utility
 
 IRIS = {
     "data": "iris", "schemes": [{"name": "corner-wave", "levels": [0.1, 0.5]}], "attacks": ["ndr"],
@@ -30,7 +30,7 @@ def test_scores_are_scikit_learns_own():
 
     X, labels = load_iris(return_X_y=True)
     classes = labels.astype(str)
-    folds = folds_of(classes, UtilityUse("species", ("svm-rbf",), 5), seed=1, replicate=1)
+    folds = folds_of(classes, Utility(target="species", folds=5), seed=1, replicate=1)
     for name in ("svm-rbf", "logistic", "ridge"):
         found = cross_validate(name, X, classes, X, classes, folds)
         np.testing.assert_allclose(
@@ -38,7 +38,7 @@ def test_scores_are_scikit_learns_own():
             cross_val_score(make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds),
         )  # fmt: skip
     width = X[:, 3]
-    folds = folds_of(width, UtilityUse("petal_width", ("ridge",), 5), seed=1, replicate=1)
+    folds = folds_of(width, Utility(target="petal_width", folds=5), seed=1, replicate=1)
     found = cross_validate("ridge", X[:, :3], width, X[:, :3], width, folds)
     np.testing.assert_allclose(
         found,

@@ -40,7 +40,7 @@ def outlined(here):
 
 def seconds(**changes):
     here = scenario(**changes)
-    ((_, table),) = check_data(here)
+    (table,) = check_data(here)
     pooling = any(one.expectation.needs_pooling for one in here.expect)
     copies = release_copies(here.schemes[0], here)
     return workload(here, table, here.schemes[0], copies, pooling).seconds

@@ -178,7 +178,7 @@ def staff(folder, n=60, seed=0):
 
 def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_value(here):
     staff(here)
-    found = chosen("staff.csv", None, None, 1)
+    found = chosen(Request("staff.csv", 1, 0.5))
     assert found.data == {"source": "staff.csv", "columns": ["age", "salary"], "missing": "drop"}
     assert (found.table.rows, found.all_rows) == (54, 54)
     notes = " | ".join(found.notes)
@@ -195,7 +195,7 @@ def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_
     here, quick_advice, scheme
 ):
     staff(here, 400, seed=1)
-    table = chosen("staff.csv", ["salary"], None, 1)
+    table = chosen(Request("staff.csv", 1, 0.5, columns=["salary"]))
     candidate = AddedNoise(2, 4.0, get("scheme", scheme)(), table_moments(table.table), mean_loss)
     asked = Asked(table.measured, 0.5, table.table.rows, 1, False, {})
     trials = Trials(asked, "mean")

@@ -10,7 +10,7 @@ from auditor.base import AuditorError, ScenarioError
 from auditor.process.environment import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
+from auditor.scenario.read import find_scenario, read_scenario, rebuild
 from auditor.scenario.read_data import parse_knowledge
 from auditor.scenario.yaml_document import scalar
 
@@ -246,8 +246,8 @@ def test_any_path_can_be_swept(path, values, read):
         knowledge=["perfect", {"estimated": {"rows": 4}}],
         sweep={path: values},
     )
-    assert swept.sweep_points() == [{path: value} for value in values]
-    assert [read(at_point(swept, point)) for point in swept.sweep_points()] == values
+    assert [here.point for here in swept.points] == [{path: value} for value in values]
+    assert [read(here) for here in swept.points] == values
     result = auditor.run(swept)
     assert [record.sweep for record in result.measurements if record.sweep == {path: values[-1]}]
     assert not result.failed

@@ -105,7 +105,7 @@ def law_p_values(copies, X, law):
     names, chosen = [f"x{j}" for j in range(X.shape[1])], range(1, len(copies) + 1)
     return [
         (test.statistic, test.p)
-        for test in row_tests(law, rows_of([(X, copies)], chosen, True), names, chosen)
+        for test in row_tests(law, rows_of([(X, copies)], names, chosen, True))
     ]
 
 

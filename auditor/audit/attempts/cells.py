@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
@@ -92,7 +90,7 @@ def attack_outcome(
     if isinstance(attack, LinearAttack) and independent and errors.bar == "redraws":
         # the redraws count all draws that the theory averages over, record by record
         if not np.isnan(errors.distortion.theory).all():
-            errors = replace(errors, bar="sampling")
+            errors = errors._replace(bar="sampling")
     records = tally_records(scenario, cells, tally, release.table)
     if tally.sample is not None and base is not None:
         records += closeness_records(cells, tally.sample, base)

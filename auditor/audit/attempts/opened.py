@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.release import Release, WhiteRelease, open_release
+from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of
 from auditor.audit.numeric.error_tally import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
 from auditor.base import PluginError
-from auditor.base.types import Block, Blocks, Coalition, Coalitions, Indices
+from auditor.base.types import Block, Blocks, Coalition, Coalitions, Indices, unprinted
 from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.records import FEWEST_REPLICATES, ROW_REDRAWS, ErrorBar
@@ -25,7 +25,7 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Opened:
     """A release, and the coalitions that attack it.
 
@@ -62,14 +62,13 @@ class Opened:
             The release could not be made elsewhere.
         """
         table, scheme = release.table, release.scheme
-        joint = scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
             table=table,
             moments=release.moments,
             levels=release.levels,
             law=release.law,
             blocks=release.blocks,
-            joint=joint,
+            joint=release.joint,
             public=scheme.public,
             numbers=tuple(range(1, release.copies + 1)),
             shown=scheme.shown,
@@ -81,7 +80,7 @@ class Opened:
             np.isfinite(group.products).all() for group in gathered.groups
         ):
             raise PluginError("the scheme drew values that are not finite")
-        if scheme.adds_noise and not scheme.makes_copies and joint:
+        if scheme.adds_noise and not scheme.makes_copies and release.joint:
             gathered.noise = estimated_noise(gathered.groups, release.moments)
         if whole is not None:
             release.seconds = gathered.seconds
@@ -100,8 +99,9 @@ class Opened:
         law = self.law
         assert law is not None
         assert law.serial is not None
-        release = WhiteRelease.of(self.release, law.serial)
-        copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
+        release = replace(self.release, serial=law.serial)
+        law = replace(law, serial=None)
+        copies = self.gathered.copies._replace(law=law, blocks=release.blocks)
         gathered = Gathered(copies, self.gathered.rows)
         return replace(self, release=release, gathered=gathered)
 

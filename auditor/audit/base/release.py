@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,14 @@ from auditor.schemes.draw import released_grid
 
 @dataclass(repr=False)
 class Release:
-    """One release under audit, and the facts of its scheme."""
+    """One release under audit, and the facts of its scheme.
+
+    Attributes
+    ----------
+    serial : Autoregression or None
+        Of noise whose innovations are in its place, for tests. Each determines the other, so tests
+        of the innovations hold for the release.
+    """
 
     table: Table
     moments: TableMoments
@@ -37,6 +45,7 @@ class Release:
     levels: tuple[float, ...]
     key: Key
     seconds: float = 0.0
+    serial: Autoregression | None = None
     _kept: list[Array] | None = None
 
     @property
@@ -77,6 +86,15 @@ class Release:
 
     def blocks(self) -> Iterator[Block]:
         """Yield (block number, original rows, copies' rows), overwritten next."""
+        return self._whitened(self._blocks())
+
+    def _whitened(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        if self.serial is None:
+            return blocks
+        serial = self.serial
+        return ((index, x, whitened(serial, x, copies)) for index, x, copies in blocks)
+
+    def _blocks(self) -> Iterator[Block]:
         if self._kept is not None:
             for index, (a, b) in enumerate(self._bounds):
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
@@ -99,8 +117,12 @@ class Release:
         a, b = self._bounds[index]
         x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
         seconds = self._drawing.block(index, x, copies)
-        joint = self.scheme.output_width(self.table.width) == self.table.width
-        return NumberBlock.of((index, x, copies), joint, self.undo, seconds)
+        return NumberBlock.of((index, x, copies), self.joint, self.undo, seconds)
+
+    @property
+    def joint(self) -> bool:
+        """Whether copies have the table's columns."""
+        return self.scheme.output_width(self.table.width) == self.table.width
 
     def _memory(self, rows: int) -> list[Array]:
         return [self.scheme.blank(rows, self.table.width) for _ in range(self.copies)]
@@ -114,17 +136,15 @@ class Release:
         return self.drawing()
 
     @property
-    def as_released(self) -> Release:
-        """The release as recipients get it."""
-        return self
-
-    @property
     def kept(self) -> bool:
         """Whether the copies are in memory."""
         return self._kept is not None
 
     def heads(self, rows: int) -> Iterator[Block]:
         """Yield the first records of every block."""
+        return self._whitened(self._heads(rows))
+
+    def _heads(self, rows: int) -> Iterator[Block]:
         drawing = self.drawing()
         for index, (a, b) in enumerate(self._bounds):
             x = self.table.read(a, min(a + rows, b) if drawing.in_order else b)
@@ -160,55 +180,19 @@ class Release:
         return Drawing(samplers)
 
 
-@dataclass(repr=False)
-class WhiteRelease(Release):
-    """A release with serial noise replaced by its innovations.
-
-    Each determines the other, so tests of the innovations hold for the release.
-    """
-
-    serial: Autoregression = field(kw_only=True)
-    original: Release = field(kw_only=True)
-
-    @classmethod
-    def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
-        """Release's innovations."""
-        r = release
-        same = r.table, r.moments, r.scheme, r.use, r.levels, r.key
-        return cls(*same, serial=serial, original=release)
-
-    @property
-    def as_released(self) -> Release:
-        """The release itself."""
-        return self.original
-
-    @property
-    def kept(self) -> bool:
-        """Whether the release's copies are in memory."""
-        return self.original.kept
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield the whitened blocks of the release."""
-        return self._whitened(self.original.blocks())
-
-    def heads(self, rows: int) -> Iterator[Block]:
-        """Yield the whitened first records of every block."""
-        return self._whitened(self.original.heads(rows))
-
-    def _whitened(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in blocks)
-
-
-class Drawing:
+class Drawing(NamedTuple):
     """Generator of one release's copies, by block."""
 
-    def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
-        self._requests = requests
-        self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
+    requests: Sequence[tuple[int, Sampler]]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the first rows of a block can be drawn alone."""
+        return all(getattr(sampler, "in_order", False) for _, sampler in self.requests)
 
     def block(self, index: int, x: Array, out: Arrays) -> float:
         """Write one block's copies; return the last request's seconds."""
-        for existing, sampler in self._requests:
+        for existing, sampler in self.requests:
             start = time.thread_time()
             sampler.block(index, x, out, existing)
             elapsed = time.thread_time() - start

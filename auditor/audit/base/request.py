@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -17,11 +17,11 @@ from auditor.adversary.attack import expand_all
 from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
 from auditor.base import PluginError
-from auditor.base.types import Array, Coalition, Coalitions
+from auditor.base.types import Array, Coalition, Coalitions, frozen, unprinted
 from auditor.data.table import Audited, Table
 from auditor.numerics.blocks import Job, P, added_up, stripes, walk
 from auditor.numerics.statistics import quantile
-from auditor.results.measurements import Coded, Measurements
+from auditor.results.measurements import NUMBERS, Coded, Measurements
 from auditor.results.records import (
     Distribution,
     ErrorBar,
@@ -44,6 +44,8 @@ from auditor.schemes.replacement.base import categories_of
 ALL = "*"
 """The attribute of figures over all attributes."""
 UNBOUNDED = -math.inf, math.inf
+SHARED = "sweep", "scheme", "knowledge", "attack", "replicate"
+"""Fields of a context that all its records have."""
 
 
 class Bar(NamedTuple):
@@ -63,7 +65,7 @@ class Bar(NamedTuple):
         return Bar(self.std_error * factor, self.reach * factor, self.source)
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class CellContext:
     """Common part of the records of one release.
 
@@ -172,7 +174,7 @@ class CellContext:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Cells:
     """Coalitions under one attack, or of a release; some are wanted.
 
@@ -213,30 +215,25 @@ class Cells:
         the source of an absent error bar.
         """
         context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
-
-        columns: dict[str, Callable[[Figure, float, float], Array]] = {
-            "value": lambda one, low, high: one.value,
-            "std_error": lambda one, low, high: one.std_error,
-            "ci_low": lambda one, low, high: np.maximum(one.value - one.below, low),
-            "ci_high": lambda one, low, high: np.minimum(one.value + one.above, high),
-            "theory": lambda one, low, high: one.theory,
-        }
+        columns = (
+            (
+                one.value,
+                one.std_error,
+                np.maximum(one.value - one.below, low),
+                np.minimum(one.value + one.above, high),
+                one.theory,
+            )
+            for one, (low, high) in figures.values()
+        )
         numbers = {
-            field: np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
-            for field, of in columns.items()
+            field: np.stack(each, axis=-1)[places]
+            for field, each in zip(NUMBERS, zip(*columns, strict=True), strict=True)
         }
         coalition, attribute, metric = found = np.nonzero(~np.isnan(numbers["value"]))
         numbers = {field: column[found] for field, column in numbers.items()}
         held = [self.coalitions[place] for place in self.wanted]
-        shared = {
-            "sweep": context.sweep,
-            "scheme": context.scheme,
-            "knowledge": context.knowledge,
-            "attack": context.attack,
-            "replicate": context.replicate,
-            "status": "ok",
-            "reason": None,
-        }
+        shared = {field: getattr(context, field) for field in SHARED}
+        shared |= {"status": "ok", "reason": None}
         return Measurements(
             numbers
             | {field: Coded(np.zeros_like(metric), [one]) for field, one in shared.items()}
@@ -314,7 +311,7 @@ Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class ReleaseRequest:
     """One scheme at one sweep point in one replicate.
 
@@ -460,7 +457,7 @@ def with_singles(coalitions: Iterable[Coalition]) -> list[Coalition]:
     return sorted(every, key=lambda coalition: (len(coalition), coalition))
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseAudit:
     """Outcome of the audit of one release."""
 
@@ -470,7 +467,7 @@ class ReleaseAudit:
     evidence: ReleaseEvidence
 
 
-@dataclass(frozen=True)
+@frozen
 class Attempt:
     """Outcome of one attack and knowledge, or the insider's gains.
 

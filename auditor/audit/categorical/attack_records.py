@@ -29,7 +29,6 @@ from auditor.audit.categorical.posterior_pass import (
     Fitted,
     closed_forms,
     parts_of,
-    shares_of,
     unknown_shares,
 )
 from auditor.audit.categorical.release import (
@@ -38,6 +37,7 @@ from auditor.audit.categorical.release import (
     UniformRelease,
     distinct,
     error_without_copies,
+    marginals,
     worst_growth,
 )
 from auditor.audit.measures.privacy import METRIC
@@ -80,19 +80,16 @@ def attack_records(
         measured = _error_bars(attacker, sums, fitted.serial, groups)
     unknown = unknown_shares(data, knowledge)
     why = ONE_RELEASE if release.scheme.makes_copies else FILES
-    shares = {name: shares_of(part, data.prior) for name, part in parts_of(data, knowledge).items()}
+    sizes = parts_of(data, knowledge)
+    each = (part[0] for part in marginals(data.prior[None], tuple(sizes.values())))
+    shares = dict(zip(sizes, each, strict=True))
     stated = isinstance(knowledge, Perfect) and release.law.by_retention
     gaps = release.scenario.measure("belief-gap") and by_outcome and not release.estimated
     for one in coalitions:
-        forms = closed.get(one)
-        bars = closed_bars(forms) if forms else measured.get(one, {})
-        yield from cell_records(
-            context, one, sums[one], forms, bars, unknown, data.scores, shares, why
-        )
-        odds = release.law.of(one).odds_by_value() if stated else None
-        for name, growth in sums[one].growth.items():
-            worst = worst_growth(unknown, odds) if odds is not None and name == ALL else None
-            yield context.record("delta_growth", one, growth, None, worst, attribute=name)
+        bars = groups[one] if one in closed else measured.get(one, {})
+        worst = worst_growth(unknown, release.law.of(one).odds_by_value()) if stated else None
+        beliefs = unknown, data.scores, shares
+        yield from coalition_records(context, one, sums, closed, bars, *beliefs, worst, why)
         if "mutual_information" in sums[one].by_group and unknown.size == data.size:
             believed = sums[one].most_believed(unknown)
             if believed is not None:
@@ -108,9 +105,6 @@ def attack_records(
                     "belief_gap", one, gap.measured, gap_bar, gap.computed, reason=why
                 )
             yield context.record("largest_belief_gap", one, gap.largest, theory=gap.largest)
-        # closed forms lack one
-        bars = groups[one] if forms else bars
-        yield gain_record(context, one, sums, closed, bars, why)
     _, frame = next(iter(fitted.fits.values()))
     spread = variance(unknown, data.scores)
     if frame.known is not None and spread > 0:
@@ -131,45 +125,49 @@ def _error_bars(
     return groups if serial else {}
 
 
-def closed_bars(closed: Forms) -> Bars:
-    """Bars from closed forms."""
-    return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
-
-
 def variance(prior: Array, scores: Array | None) -> float:
     """Variance of scores, or total variance of indicators, by shares (s,)."""
     return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
 
 
-def cell_records(
+def coalition_records(
     context: CellContext,
     coalition: Coalition,
-    sums: Sums,
-    closed: Forms | None,
+    sums: Mapping[Coalition, Sums],
+    closed: Mapping[Coalition, Forms],
     bars: Bars,
     prior: Array,
     scores: Array | None,
     parts: Mapping[str, Array] = MappingProxyType({}),
+    worst: float | None = None,
     reason: str = ONE_RELEASE,
 ) -> Iterator[Measurement]:
-    """Yield the records of every measure but growth.
+    """Yield the records of every measure, of growth, and of the gain.
 
     Parameters
     ----------
+    bars : mapping
+        Of the gain, and of measures without closed forms.
     prior : ndarray of shape (s,)
         The table's own.
     scores : ndarray of shape (s,) or None
         A number for each value; None: indicators, with total variance ``1 − Σ q²``.
     parts : dict of str to ndarray
         Shares of the values of several attributes.
+    worst : float or None
+        Largest possible growth.
     reason : str
         Reason for figures without an error bar.
     """
-    for measure in sums.by_group:
+    own, forms = sums[coalition], closed.get(coalition)
+    for measure in own.by_group:
         metric, _, about = measure.partition("/")
         whole, about = not about, about or ALL
-        value, bar, shares = sums.mean(measure), bars.get(measure), parts.get(about, prior)
-        theory = closed[measure].value if closed else math.nan
+        value, bar, shares = own.mean(measure), bars.get(measure), parts.get(about, prior)
+        theory = math.nan
+        if forms:
+            theory, error = forms[measure]
+            bar = Bar.normal(error, "closed-form")
         figures = {metric: (1.0, 0.0)}  # slope and shift
         if metric == "accuracy":
             figures["accuracy_gain"] = 1.0, -float(shares.max())
@@ -189,29 +187,22 @@ def cell_records(
             bar = bar and bar.times(0.5 / (root * size) if root > 0 else 0.0)
             bounds = 0.0, math.inf
             yield context.record("rmse", coalition, root, bar, of_law, bounds=bounds, reason=reason)
-
-
-def gain_record(
-    context: CellContext,
-    coalition: Coalition,
-    sums: Mapping[Coalition, Sums],
-    closed: Mapping[Coalition, Forms],
-    bars: Bars,
-    reason: str = ONE_RELEASE,
-) -> Measurement:
-    """Collusion gain in error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
-    singles, gain, theory = [(copy,) for copy in coalition], 0.0, None
+    for name, growth in own.growth.items():
+        limit = worst if name == ALL else None
+        yield context.record("delta_growth", coalition, growth, None, limit, attribute=name)
+    # 1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))
+    singles, gain, lawful = [(copy,) for copy in coalition], 0.0, None
     alone, bar = min(float(sums[one].errors.sum()) for one in singles), bars.get("collusion_gain")
     if alone > 0:
-        gain = 1.0 - float(sums[coalition].errors.sum()) / alone
+        gain = 1.0 - float(own.errors.sum()) / alone
     else:  # the best copy is the original
         bar = Bar(0.0, 0.0, "jackknife")
     if all(one in closed for one in (coalition, *singles)):
         error, *each = (
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
         )
-        theory = 1.0 - error / min(each) if min(each) > 0 else 0.0
-    return context.record("collusion_gain", coalition, gain, bar, theory, reason=reason)
+        lawful = 1.0 - error / min(each) if min(each) > 0 else 0.0
+    yield context.record("collusion_gain", coalition, gain, bar, lawful, reason=reason)
 
 
 class Gap(NamedTuple):

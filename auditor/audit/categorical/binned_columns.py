@@ -19,7 +19,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import CellContext
-from auditor.audit.categorical.attack_records import cell_records, closed_bars, gain_record
+from auditor.audit.categorical.attack_records import coalition_records
 from auditor.audit.categorical.error_bars import jackknifed
 from auditor.audit.categorical.posterior_pass import Found, group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
@@ -109,16 +109,12 @@ def binned_records(
             found = measured(P, frame, np.clip(grid.place(shown), *reached[[0, -1]]), codes)
             parts = codes, group_of(groups[index]), data.size, groups[-1][-1][0] + 1
             sums.add({one: Sums.of(found, *parts)})
-    bars, records = jackknifed(sums), list[Measurement]()
-    for one in wanted:
-        bars_of = closed_bars(closed[one])
-        records += cell_records(
-            context, one, sums[one], closed[one], bars_of, data.prior, data.scores
-        )
-        for name, growth in sums[one].growth.items():
-            records.append(context.record("delta_growth", one, growth, attribute=name))
-        records.append(gain_record(context, one, sums, closed, bars[one]))
-    return records
+    bars, beliefs = jackknifed(sums), (data.prior, data.scores)
+    return [
+        record
+        for one in wanted
+        for record in coalition_records(context, one, sums, closed, bars[one], *beliefs)
+    ]
 
 
 class _Grid:

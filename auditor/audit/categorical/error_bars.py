@@ -18,7 +18,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.request import Bar
-from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, given_rows
+from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, given_by
 from auditor.audit.categorical.release import CodeBlock, Sums
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.numerics.random_streams import stream
@@ -103,12 +103,12 @@ def redrawn_bars(
     for _ in range(draws):
         if rows:
             drawn = _by_share(rng.random(rows), data.prior).astype(kind)
-            given = given_rows(known, view.size, drawn, *simulated(view.law, drawn, rng))
+            given = given_by(known, data, [drawn, *simulated(view.law, drawn, rng)])
             view = replace(view, given=given)
             fits = {one: attacker.fit(view, one) for one in sums}
         if serial:
             copies = simulated(view.law, x, rng)
-        job = MeasureJob(view.size, [groups], [Fitted(fits)])
+        job = MeasureJob([groups], [Fitted(fits)])
         shown, part = dict(zip(view.copies, copies, strict=True)), job.begin()
         job.take(CodeBlock(0, 0, x, shown.__getitem__), part)
         again.append(_figures(part))

@@ -23,7 +23,7 @@ from auditor.audit.law_tests.categorical import (
 )
 from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
 from auditor.base import scipy
-from auditor.base.types import Codes
+from auditor.base.types import Codes, unprinted
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Facts, LawTest
@@ -42,8 +42,8 @@ class Counted(Added):
     ----------
     draws : mapping
         Chosen rows, by state of knowledge.
-    pairs : dict of (int, int) to sparse arrays of shape (s, s)
-        By source (0: the original) and copy: records by pair of values.
+    pairs : dict of (int, int) to Pairs
+        By source (0: the original) and copy.
     between : ndarray of shape (d, 2)
         For copies between two others: records where these, and where all three agree.
     history : ndarray of shape (M + 1,)
@@ -56,24 +56,17 @@ class Counted(Added):
     draws: Mapping[str, Draw]
     between: NDArray[np.int64]
     history: NDArray[np.int64]
-    pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
+    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
     rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def of(self, source: int, copy: int) -> Pairs:
-        """Records by value of a source and of a copy."""
-        counts = self.pairs[source, copy].tocoo()
-        return Pairs(counts.row, counts.col, counts.data)
 
-
-@dataclass(frozen=True, repr=False)
+@unprinted
 class CountJob(Job[Counted]):
     """Counts of pairs of values, and chosen records.
 
     Attributes
     ----------
-    size : int
-        ``s``.
     singles : tuple of int
         Copies that some coalition holds.
     copies : int
@@ -86,7 +79,6 @@ class CountJob(Job[Counted]):
         Starts and stops of scored runs.
     """
 
-    size: int
     singles: tuple[int, ...]
     between: Sequence[Between]
     draws: Mapping[str, Draw]
@@ -103,19 +95,15 @@ class CountJob(Job[Counted]):
 
     def take(self, block: CodeBlock, into: Counted) -> None:
         """Count one block."""
-        n, pairs, rows = block.x.size, {}, dict[str, list[list[Codes]]]()
-
-        def values(number: int) -> Codes:
-            return block.copy(number) if number else block.x
+        n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
 
         def choose(key: str, numbers: Sequence[int], some: Any) -> None:
             rows.setdefault(key, []).append([values(number)[some].copy() for number in numbers])
 
-        for source, copy in [*((0, number) for number in self.singles), *self.sources]:
-            places = values(source), values(copy)
-            ones = np.ones(n, dtype=np.int64)
-            shape = self.size, self.size
-            pairs[source, copy] = scipy.sparse.coo_array((ones, places), shape=shape).tocsr()
+        pairs = {
+            (source, copy): Pairs.counted(values(source), values(copy))
+            for source, copy in [*((0, number) for number in self.singles), *self.sources]
+        }
         found = np.zeros((len(self.between), 2), dtype=np.int64)
         for place, three in enumerate(self.between):
             agree = (left := values(three.left)) == values(three.right)
@@ -150,7 +138,6 @@ def count(release: UniformRelease) -> Counted:
     history = law.multilevel and scenario.measure("history-size") is not None
     return release.go_through(
         CountJob(
-            data.size,
             tuple(singles),
             _between(release),
             draws_of(scenario.knowledge, data.rows, scenario.seed, replicate),
@@ -169,7 +156,7 @@ def facts(release: UniformRelease, counted: Counted) -> Facts:
     """
     law, tests = release.law, list[tuple[int, float, float, int]]()
     for number in release.singles if not release.estimated else ():
-        found = test_of_chances(counted.of(0, number), of_original(law, number))
+        found = test_of_chances(counted.pairs[0, number], of_original(law, number))
         tests.append((number, law.levels[number - 1], *found))
     middle = _between(release)
     drawn = drawn_between(law, release.data.prior, middle, counted.between)
@@ -181,7 +168,8 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
     data, singles, key = release.data, release.singles, release.key
     if not _stated(release) or not singles:
         return []
-    tests = count_tests(release.law.of(singles), singles, counted.of, data.rows)
+    law, pairs = release.law.of(singles), counted.pairs
+    tests = count_tests(law, singles, lambda *pair: pairs[pair], data.rows)
     if SCORED in counted.rows:
         scored = scored_copies(singles, data.rows)
         columns = [np.concatenate(parts) for parts in zip(*counted.rows[SCORED], strict=True)]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -56,13 +56,6 @@ MOST_SUMMED, MOST_COPIES = 3, 12
 REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
 """Belief of a close guess; accuracy and fewest close guesses that count as kept."""
-
-
-class Features(NamedTuple):
-    """Columns for trees, shape (n, f), and whether each is a code."""
-
-    values: Array
-    codes: list[bool]
 
 
 def fitted_category_records(
@@ -135,18 +128,18 @@ def predicted(
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features = features_of(size, own, codes, beside, x, rows[taught])
+        features, are_codes = features_of(size, own, codes, beside, x, rows[taught])
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
             learning_rate=0.12,
             min_samples_leaf=20,
             l2_regularization=1.0,
-            categorical_features=features.codes,
+            categorical_features=are_codes,
             early_stopping=False,
             random_state=0,
-        ).fit(features.values[rows[taught]], y)
-        chances = list(trees.staged_predict_proba(features.values[rows[tested]]))
+        ).fit(features[rows[taught]], y)
+        chances = list(trees.staged_predict_proba(features[rows[tested]]))
         for stage, found in zip(STAGES, P, strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
     errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
@@ -160,8 +153,8 @@ def features_of(
     beside: Sequence[ShownColumn],
     x: Indices,
     taught: Indices,
-) -> Features:
-    """Features of records; parameters as of ``predicted``."""
+) -> tuple[Array, list[bool]]:
+    """Columns for trees, (n, f), and whether each is a code; parameters as of ``predicted``."""
     found, n = [(column, True) for column in codes], len(x)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
@@ -189,7 +182,7 @@ def features_of(
     number = np.arange(n)
     found += [(number, False), *((number % k, True) for k in REMAINDERS if n > 20 * k)]
     values = np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found])
-    return Features(values, [code and int(np.max(v)) < MOST_CODES for v, code in found])
+    return values, [code and int(np.max(v)) < MOST_CODES for v, code in found]
 
 
 def of_others(groups: Indices, codes: Indices) -> Indices:

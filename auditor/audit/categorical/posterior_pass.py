@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from auditor.audit.categorical.release import (
     CodeBlock,
     Expected,
     Frame,
+    Measured,
     Sums,
     UniformRelease,
     distinct,
@@ -25,7 +26,7 @@ from auditor.audit.categorical.release import (
 )
 from auditor.audit.numeric.moment_pass import Draw, key_of
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
 from auditor.scenario.model import AttackUse
@@ -34,13 +35,13 @@ from auditor.schemes.replacement.law import UniformLaw
 Fit = tuple[Inference, Frame]
 """An attack fitted to one coalition, and its reference."""
 
-BLOCK_NUMBERS = 2**18
+BLOCK_NUMBERS = 2**17
 """Numbers in a block of posteriors, to fit the cache."""
 MOST_OUTCOMES = 2**18
 """Most outcomes times values for closed forms."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Attacker:
     """An attack with its knowledge and its view of all copies."""
 
@@ -62,16 +63,11 @@ class Attacker:
         NotApplicable
             The attack does not apply to categories, or to this knowledge.
         """
-        members, data, given = tuple(release.singles), release.data, NOTHING
-        rows = counted.rows.get(key_of(knowledge), [])
-        if isinstance(knowledge, Perfect):
-            given = Prior(data.prior)
-        elif isinstance(knowledge, PublishedRules):
-            given = Prior(published_prior(knowledge, data.attributes, data.prior))
-        elif isinstance(knowledge, KnownRecords) and knowledge.count == data.rows:
+        members, data = tuple(release.singles), release.data
+        if isinstance(knowledge, KnownRecords) and knowledge.count == data.rows:
             raise NotApplicable("every record is known in clear: none is left to attack")
-        elif rows:
-            given = given_rows(knowledge, data.size, *map(np.concatenate, zip(*rows, strict=True)))
+        rows = counted.rows.get(key_of(knowledge), [])
+        given = given_by(knowledge, data, map(np.concatenate, zip(*rows, strict=True)))
         attack = made_attack(use)
         attack.check(release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
@@ -130,15 +126,20 @@ class Attacker:
         return [one(replace(self.view, law=law), rows) for rows, law in halves]
 
 
-def given_rows(knowledge: Knowledge, size: int, x: Codes, *copies: Codes) -> Given:
-    """Data of an adversary who has some rows, and perhaps originals."""
+def given_by(knowledge: Knowledge, data: CategoricalTable, rows: Iterable[Codes] = ()) -> Given:
+    """Data of an adversary, who may have some rows: originals and copies."""
+    if isinstance(knowledge, PublishedRules):
+        return Prior(published_prior(knowledge, data.attributes, data.prior))
+    x, *copies = (*rows,) or (None,)
+    if x is None:
+        return Prior(data.prior) if isinstance(knowledge, Perfect) else NOTHING
     if isinstance(knowledge, KnownRecords):
-        return KnownPairs(x, copies)
-    counts = (np.bincount(copy, minlength=size).astype(np.float64) for copy in copies)
+        return KnownPairs(x, tuple(copies))
+    counts = (np.bincount(copy, minlength=data.size).astype(np.float64) for copy in copies)
     return SampleCounts(tuple(counts))
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Fitted:
     """One attack with one state of knowledge, fitted to every coalition.
 
@@ -174,7 +175,7 @@ class Found(dict[Coalition, Sums]):
                 self[coalition] = sums
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class MeasureJob(Job[Found]):
     """Sums of one attack's measures on every coalition.
 
@@ -182,15 +183,12 @@ class MeasureJob(Job[Found]):
 
     Attributes
     ----------
-    size : int
-        ``s``.
     groups : list of lists of (int, int, int)
         By block, ``(group, start, stop)`` of jackknife groups.
     parts : sequence of Fitted
         Fits that attack different rows.
     """
 
-    size: int
     groups: Sequence[Sequence[tuple[int, int, int]]]
     parts: Sequence[Fitted]
 
@@ -209,10 +207,13 @@ class MeasureJob(Job[Found]):
                 alike.setdefault(counting if counting in part.fits else one, []).append(one)
             for one, every in alike.items():
                 fit, copies = part.fits[one], [block.copy(number) for number in one]
+                found, places = list[Measured](), list[Indices]()
                 for P, possible, some, u in posteriors(fit, block.x, copies, rows):
-                    found = measured(P, fit[1], u, x[some], possible)
-                    sums = found, x[some], group[some], self.size, self.groups[-1][-1][0] + 1
-                    into.add({each: Sums.of(*sums) for each in every})
+                    found.append(measured(P, fit[1], u, x[some], possible))
+                    places.append(some)
+                all_of, some = Measured.joined(found), np.concatenate(places)
+                sums = all_of, x[some], group[some], fit[1].prior.size, self.groups[-1][-1][0] + 1
+                into.add({each: Sums.of(*sums) for each in every})
 
 
 def posteriors(
@@ -239,7 +240,7 @@ def posteriors(
     if inference.serial:
         first, place, step = np.arange(x.size), rows, x.size
     else:
-        x, copies, step = x[rows], [copy[rows] for copy in copies], max(64, BLOCK_NUMBERS // size)
+        x, copies, step = x[rows], [copy[rows] for copy in copies], max(16, BLOCK_NUMBERS // size)
         outcome = [copies[number] for number in inference.counting(len(copies))]
         outcome += [] if frame.known is None else [frame.known[x].astype(x.dtype)]
         first, place = distinct(outcome, [size] * len(outcome))
@@ -276,19 +277,14 @@ def closed_forms(law: UniformLaw, data: CategoricalTable, fit: Fit) -> dict[str,
     return expected(given[:, possible], data.prior, P, frame, data.rows)
 
 
-def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]:
-    """Each attribute's values in the domain.
+def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, int]:
+    """Sizes of the attributes.
 
     None for a single attribute, and if some attributes are known.
     """
     if len(data.attributes) == 1 or knowledge.in_clear:
         return {}
-    return {one.name: cells_of([one.name], data.attributes) for one in data.attributes}
-
-
-def shares_of(part: Indices, prior: Array) -> Array:
-    """Shares of an attribute's values."""
-    return np.asarray(np.bincount(part, prior), dtype=np.float64)
+    return {one.name: one.size for one in data.attributes}
 
 
 def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
@@ -296,4 +292,4 @@ def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
     if not knowledge.in_clear:
         return data.prior
     hidden = [one.name for one in data.attributes if one.name not in knowledge.in_clear]
-    return shares_of(cells_of(hidden, data.attributes), data.prior)
+    return np.asarray(np.bincount(cells_of(hidden, data.attributes), data.prior))

@@ -21,7 +21,7 @@ from auditor.audit.base.request import (
 )
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base import PluginError
-from auditor.base.types import Array, Codes, Flags, Indices
+from auditor.base.types import Array, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
@@ -48,7 +48,7 @@ class CodeBlock:
     x : ndarray of shape (b,)
         Originals.
     copy : callable
-        Values of a copy by number, shape (b,).
+        Values of a copy by number, shape (b,); 0: the originals.
     made : Copies or None
         Generators, unless copies are kept.
     seconds : float
@@ -182,7 +182,7 @@ class UniformRelease:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         timed = drawn and self.scenario.measure("seconds") is not None
         made, seconds = self._request(x, index, timed)
-        held = {}
+        held = {0: x}
 
         def copy(number: int) -> Codes:
             if number not in held:
@@ -231,7 +231,7 @@ FEWEST = 20
 """Fewest records of a value for its growth of belief."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Frame:
     """Reference of posteriors.
 
@@ -249,8 +249,8 @@ class Frame:
         Statements: masks, (s,), by name.
     known : ndarray of shape (s,) or None
         Number of each value's combination of known attributes.
-    parts : dict of str to ndarray of shape (s,)
-        Of several attributes, each one's value by value of the domain.
+    parts : dict of str to int
+        Sizes of several attributes, whose product is the domain.
     """
 
     prior: Array
@@ -259,7 +259,7 @@ class Frame:
     rho: tuple[float, float] | None = None
     predicates: Mapping[str, Flags] = field(default_factory=dict)
     known: Indices | None = None
-    parts: Mapping[str, Indices] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     def combinations(self) -> list[Flags | None]:
         """Values of each combination of known attributes; None for all values."""
@@ -279,11 +279,44 @@ def restricted(P: Array, possible: Flags) -> Array:
     return np.divide(within, share, out=np.where(share > 0, 0.0, uniform), where=share > 0)
 
 
+def largest(P: Array) -> Array:
+    """Largest value of each row; on rows of 8 a fourth of the time of ``max``."""
+    return P[np.arange(len(P)), P.argmax(axis=1)]
+
+
+def marginals(P: Array, sizes: Sequence[int]) -> list[Array]:
+    """Distributions of each attribute, shapes (u, s_a), of joint ones, (u, s).
+
+    By halves: a product with the indicators of all values takes ten times as long.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in marginals(np.array([[0.5, 0.25, 0.0, 0.25]]), (2, 2))]
+    [[[0.75, 0.25]], [[0.5, 0.5]]]
+    """
+    if len(sizes) < 2:
+        return [P] * len(sizes)
+    half = len(sizes) // 2
+    joint = P.reshape(len(P), math.prod(sizes[:half]), -1)
+    return [
+        *marginals(joint.sum(axis=2), sizes[:half]),
+        *marginals(joint.sum(axis=1), sizes[half:]),
+    ]
+
+
 class Measured(NamedTuple):
     """Measures by name, and growth of belief by statement, shapes (m,)."""
 
     values: dict[str, Array]
     growth: dict[str, Array]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Measured]) -> Measured:
+        """Measures of all records."""
+        together = (
+            {n: np.concatenate([p[k][n] for p in parts]) for n in parts[0][k]} for k in (0, 1)
+        )
+        return cls(*together)
 
 
 def measured(
@@ -307,11 +340,12 @@ def measured(
     own = P[u, x]
 
     def error(guess: Array, truth: Indices) -> Array:
-        return np.maximum((guess**2).sum(axis=1)[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
+        squares = np.einsum("ij,ij->i", guess, guess)
+        return np.maximum(squares[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
 
     found = {
         "reconstruction_probability": own,
-        "posterior_max": P.max(axis=1)[u],
+        "posterior_max": largest(P)[u],
         "accuracy": (P.argmax(axis=1)[u] == x).astype(np.float64),
     }
     if frame.prior_is_exact:
@@ -321,14 +355,15 @@ def measured(
         found["mutual_information"] = np.where(np.isfinite(bits), bits, 0.0)
     scores = frame.scores
     found["squared_error"] = error(P, x) if scores is None else ((P @ scores)[u] - scores[x]) ** 2
-    growth = {"*": (P - prior).max(axis=1)[u]}
+    growth = {"*": largest(P - prior)[u]}
     if frame.rho is not None:
         crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
         found["rho_breach"] = crossed[u].astype(np.float64)
-    for name, values in frame.parts.items():
-        part = P @ np.eye(values.max() + 1)[values]
-        found[f"squared_error/{name}"] = error(part, values[x])
-        found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == values[x]).astype(np.float64)
+    sizes = tuple(frame.parts.values())
+    values = np.unravel_index(x, sizes) if sizes else ()
+    for name, part, truth in zip(frame.parts, marginals(P, sizes), values, strict=True):
+        found[f"squared_error/{name}"] = error(part, truth)
+        found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == truth).astype(np.float64)
     for name, holds in frame.predicates.items():
         belief, before = (np.where(holds, each, 0.0).sum(axis=1)[u] for each in (P, prior))
         found[f"reconstruction_probability/{name}"] = np.where(holds[x], belief, 1.0 - belief)
@@ -390,9 +425,8 @@ class Sums:
         """Add the sums over later records."""
         for name, sums in other.by_group.items():
             self.by_group[name] += sums
-            self.growth |= {
-                name: max(self.growth[name], growth) for name, growth in other.growth.items()
-            }
+        for name, growth in other.growth.items():
+            self.growth[name] = max(self.growth[name], growth)
         self.sizes += other.sizes
         self.by_value += other.by_value
 

@@ -71,7 +71,9 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
         yield figure("history_size", everybody, mean, Bar.normal(error, "jackknife"), theory)
     for number in release.singles:
         gaps = asked("marginal-gap"), asked("share-gap") if by_retention else None
-        pairs: PairCounts = counted.pairs[0, number].toarray() if any(gaps) else np.zeros(0, int)
+        pairs: PairCounts = (
+            counted.pairs[0, number].matrix(law.size) if any(gaps) else np.zeros(0, int)
+        )
         if gaps[0]:
             gap, error = gap_of_chances(pairs, of_original(law, number).matrix)
             yield figure("marginal_gap", (number,), gap, Bar.normal(error, "closed-form"), 0.0)

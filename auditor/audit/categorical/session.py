@@ -7,19 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
+from auditor.adversary.published import cells_of
+from auditor.audit.base.request import ALL, Attempt, ReleaseRequest, with_singles
 from auditor.audit.base.session import CELLS, RECORDS, Guesses, Session
 from auditor.audit.categorical import first_pass
 from auditor.audit.categorical.attack_records import attack_records
 from auditor.audit.categorical.other_rows import file_records
-from auditor.audit.categorical.posterior_pass import (
-    Attacker,
-    Fitted,
-    MeasureJob,
-    parts_of,
-    posteriors,
-    shares_of,
-)
+from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, posteriors
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.base import NotApplicable
@@ -48,7 +42,7 @@ class CategoricalSession(Session):
         release = self.release
         attacker = Attacker.of(release, self.counted, use, knowledge)
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
-        sums = release.go_through(MeasureJob(release.data.size, release.groups, parts))
+        sums = release.go_through(MeasureJob(release.groups, parts))
         found = attack_records(attacker, parts[0], sums, coalitions)
         return Attempt.of(found)
 
@@ -59,8 +53,9 @@ class CategoricalSession(Session):
         if knowledge.in_clear:
             raise NotApplicable("guesses of categories depend on the known attributes")
         release, data = self.release, self.release.data
-        part = parts_of(data, knowledge).get(attribute, np.arange(data.size))
-        shares = shares_of(part, data.prior)
+        several = len(data.attributes) > 1 and attribute != ALL
+        part = cells_of([attribute], data.attributes) if several else np.arange(data.size)
+        shares = np.bincount(part, data.prior)
         cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
         cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
         values = np.eye(shares.size)[part] if shares.size < data.size else None

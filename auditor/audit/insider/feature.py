@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, product
 from typing import Any, ClassVar, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.numerics.statistics import column_ranks
 from auditor.registry import Plugin
 
@@ -31,7 +30,7 @@ ROUNDING = 2.0**-48
 """Relative deviation of a difference of two copies up to which it is rounding."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Shown:
     """Cells that a coalition shows of every record, in file order.
 

@@ -13,7 +13,6 @@ at a constant's median error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import mode
 from typing import Any
 
@@ -111,8 +110,7 @@ def fitted_records(
     records = list(error_records(Cells(context, needed, places), found))
     if base is not None:
         groups = [(column, group_codes(values[rows])) for column, values in by]
-        base = replace(
-            base,
+        base = base._replace(
             groups=groups,
             units=None if units is None else units[rows],
             weights=None if weights is None else weights[rows],

@@ -21,7 +21,7 @@ Assumed, *not checked*: records are perturbed alike, except for what a column or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ import numpy as np
 from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks, standardised
@@ -96,7 +96,7 @@ class Chosen(NamedTuple):
     """Column and mean in all rows, means of training rows from the other part, (n, 2)."""
 
 
-@dataclass(frozen=True, eq=False)
+@unprinted
 class Task:
     """Prediction of one attribute in some rows from the others.
 
@@ -345,7 +345,7 @@ def part_of(v: Array | Indices, rows: Indices, e: Array) -> Flags:
     return np.asarray((low < v) & (v <= high))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Model:
     """Prediction of an attribute from cells.
 

@@ -37,7 +37,6 @@ from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks
 
-NAME = "coincidences"
 MOST_CELLS = 2**20
 """Cells of a coalition."""
 GAIN = 0.02
@@ -68,9 +67,7 @@ def coincidences(
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
         squares, why = line_squares(X, [copies[copy] for copy in held]), ""
         if shared is not None:
-            estimate = solve(
-                Y[held], shared, Y[held] - x, np.cov(x.T, bias=True).reshape(len(deviation), -1)
-            )
+            estimate = solve(Y[held], shared, Y[held] - x, np.atleast_2d(np.cov(x.T, bias=True)))
             found = ((estimate - x) * deviation) ** 2
             better = found.mean(axis=0) < np.maximum(
                 (1.0 - GAIN) * squares.mean(axis=0), RESOLVED * X.var(axis=0)
@@ -81,7 +78,7 @@ def coincidences(
         if known[held].any():
             copy, column = np.argwhere(known[held])[0].tolist()
             why = f"the noise of column {column + 1} of copy {one[copy]} is a function of the original value: equal values have equal noise"
-        findings.append(Finding(NAME, one, squares, X.var(axis=0), why))
+        findings.append(Finding(one, squares, why))
     return findings if any(found.cause for found in findings) else []
 
 
@@ -241,7 +238,7 @@ def resolutions(Y: Array) -> Array:
         count = (column - column.min()) / step
         if np.isfinite(step) and (np.abs(count - np.round(count)) < 1e-3).all():
             found[place] = step
-    return np.asarray(found)
+    return found
 
 
 def common_scales(Z: Array, resolution: Array) -> Array:
@@ -285,7 +282,7 @@ def distinct(sizes: Array, rounding: float) -> Array:
     """Distinct absolute values of a column in ascending order."""
     ordered = np.sort(sizes)
     kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
-    return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
+    return kept if len(kept) else np.array([np.finfo(float).tiny])
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
@@ -313,12 +310,8 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
     for column in np.abs(rows).T:
         values, place = np.unique(column, return_inverse=True)
-        shares = (
-            np.bincount(copy * len(values) + place.ravel(), minlength=k * len(values)).reshape(
-                k, -1
-            )
-            / n
-        )
+        shares = np.zeros((k, len(values)))
+        np.add.at(shares, (copy, place.ravel()), 1.0 / n)
         alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
     chance = float(alike.sum()) * n**2 / 2.0
     _, which = np.unique(rows, axis=0, return_inverse=True)
@@ -362,4 +355,4 @@ def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
                     links.append(np.stack([cell[a][rows], cell[b][there]]))
                     scale[b] = scale[a] * ratio
     pairs = np.hstack(links)
-    return pairs[:, pairs[0] != pairs[1]], np.asarray(scale.reshape(k, N))
+    return pairs[:, pairs[0] != pairs[1]], scale.reshape(k, N)

@@ -27,7 +27,6 @@ from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks, standardised
 
-NAME = "known-generator"
 DRAWS = 24
 SAME_FEW, SAME = 0.9, 0.99
 """Least correlation of ``DRAWS`` values, by chance in one of 10⁹ pairs, and of a whole column."""
@@ -121,7 +120,7 @@ def known_generators(
         squares = np.minimum(
             left[held].min(axis=0), line_squares(X, [copies[copy] for copy in held])
         )
-        findings.append(Finding(NAME, one, squares, X.var(axis=0), "; ".join(causes)))
+        findings.append(Finding(one, squares, "; ".join(causes)))
     return findings if found else []
 
 

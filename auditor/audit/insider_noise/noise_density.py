@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
@@ -30,7 +31,6 @@ from auditor.audit.measures.every_cell import Finding, copies_in_words
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 
-NAME = "noise-density"
 JUDGED, TRIED = 4_000, 800
 """Rows that are judged, and rows that first show whether there is anything to gain."""
 CANDIDATES = 256
@@ -58,10 +58,9 @@ def noise_density(
     X and each copy have shape (n, N).
     """
     every = -(-len(X) // TAUGHT)
-    X, Y = X[::every], np.array([copy[::every] for copy in copies])
     # halves by a column's order would differ
-    order = np.random.default_rng(0).permutation(len(X))
-    X, Y = X[order], Y[:, order]
+    order = every * np.random.default_rng(0).permutation(-(-len(X) // every))
+    X, Y = X[order], np.array([copy[order] for copy in copies])
     n, halves = len(X), (slice(0, None, 2), slice(1, None, 2))
     if n < FEWEST_ROWS:
         return []
@@ -98,7 +97,7 @@ def noise_density(
     if not any(better):
         return []
     return [
-        Finding(NAME, one, found, X.var(axis=0), _cause(one, list(dict.fromkeys(columns))))
+        Finding(one, found, _cause(one, list(dict.fromkeys(columns))))
         for one, found, columns in zip(coalitions, squares, better, strict=True)
     ]
 
@@ -120,14 +119,9 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
     """Single attributes, then pairs with dependent noise sizes."""
     n, N = X.shape
     found = [[j] for j in range(N)]
-    size = np.array(
-        [[np.argsort(np.argsort(np.abs(z))) for z in copy.T] for copy in Y - X], dtype=float
-    )
-    for a in range(N):
-        for b in range(a + 1, N):
-            if max(abs(np.corrcoef(one[a], one[b])[0, 1]) for one in size) > 6.0 / np.sqrt(n):
-                found.append([a, b])
-    return found
+    rank = np.argsort(np.argsort(np.abs(Y - X), axis=1), axis=1)
+    size = np.abs([np.atleast_2d(np.corrcoef(copy.T)) for copy in rank]).max(axis=0)
+    return found + [[a, b] for a, b in combinations(range(N), 2) if size[a, b] > 6.0 / np.sqrt(n)]
 
 
 def _gains(line: Array, found: Array, sure: float) -> bool:
@@ -162,22 +156,16 @@ def _fitted(X: Array, Y: Array, targets: list[int], learn: Indices) -> Fit:
         if (slope > FOLLOWS).all() and (own > NEGLIGIBLE**2).all():
             copies.append((guess - mean) / slope + mean)
     copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
-    noise, weights, laws = (
-        [(copy - x)[learn] for copy in copies],
-        list[Array](),
-        list[Density | None](),
-    )
+    noise, laws = [(copy - x)[learn] for copy in copies], list[tuple[Array, Density | None]]()
     for place, z in enumerate(noise):
         earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
-        weights.append(np.linalg.lstsq(earlier, z, rcond=1e-8)[0])
-        weights[-1][1:][
-            np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None]
-            < NEGLIGIBLE * z.std(axis=0)
-        ] = 0.0
-        rest = z - earlier @ weights[-1]
-        laws.append(fitted_density(rest) if rest.std() > 1e-9 * z.std() else None)
+        B = np.linalg.lstsq(earlier, z, rcond=1e-8)[0]
+        size = np.abs(B) * earlier.std(axis=0)[:, None]
+        B[1:][size[1:] < NEGLIGIBLE * z.std(axis=0)] = 0.0
+        rest = z - earlier @ B
+        laws.append((B, fitted_density(rest) if rest.std() > 1e-9 * z.std() else None))
     prior, originals = fitted_density(x[learn]), representatives(x[learn])
-    drawn, d = representatives(noise[0]), x.shape[1]
+    drawn = representatives(noise[0])
 
     def errors(rows: Indices, from_noise: bool) -> Array:
         if len(rows) > TOGETHER:
@@ -186,14 +174,12 @@ def _fitted(X: Array, Y: Array, targets: list[int], learn: Indices) -> Fit:
         held = [copy[rows][:, None] for copy in copies]
         c = held[0] - drawn if from_noise else np.tile(originals, (len(rows), 1, 1))
         z, log = [copy - c for copy in held], prior(c) if from_noise else np.zeros(c.shape[:2])
-        for place, (law, B) in enumerate(zip(laws, weights, strict=True)):
+        for place, (B, law) in enumerate(laws):
             if law is None or (from_noise and place == 0):
                 continue  # candidates from noise follow the first copy's density already
             e = z[place] - B[0]
-            for earlier in range(place):
-                part = B[1 + earlier * d : 1 + (earlier + 1) * d]
-                if part.any():
-                    e = e - z[earlier] @ part if d > 1 else e - z[earlier] * part[0, 0]
+            if B[1:].any():
+                e = e - np.concatenate(z[:place], axis=2) @ B[1:]
             log = log + law(e)
         w = np.exp(log - log.max(axis=1, keepdims=True))
         return np.asarray((x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2)

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
@@ -39,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, unprinted
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.results.records import LawTest
@@ -62,7 +61,7 @@ NO_SIZE = math.inf
 expectation."""
 
 
-@dataclass(frozen=True, repr=False)
+@unprinted
 class Scores:
     """Uniform scores of a release.
 
@@ -360,11 +359,8 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    found = np.empty((COSINES + 1, len(u)), dtype=np.float32)
-    found[0], found[1] = 1.0, np.cos(math.pi * u)
-    for k in range(2, COSINES + 1):
-        found[k] = 2.0 * found[1] * found[k - 1] - found[k - 2]
-    return np.float32(math.sqrt(2.0)) * found[1:].T
+    turns = np.outer(np.arange(1, COSINES + 1), u).astype(np.float32)
+    return np.float32(math.sqrt(2.0)) * np.cos(np.float32(math.pi) * turns).T
 
 
 def _centred(a: Array) -> Array:
@@ -399,11 +395,6 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
     return [
         Order(name, n, [scipy.fft.rfft(part[:, rows]) for part in parts]) for name, rows in found
     ]
-
-
-def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
-    distance = np.abs(2.0 * ranks - 1.0)
-    return [(normal(ranks), "", ""), (distance, "the size of ", "the distance from its median of ")]
 
 
 def other_rows_test(
@@ -450,7 +441,12 @@ def other_rows_test(
                     where = f"{own[a + b]} is correlated with {first} in reverse order of rows: r ="
                     found.append(Finding(float(x), float(S[b, k] / n), 0.0, where))
                     tests += S.size
-    for F, (data, size, far) in zip(ordered[0].parts, _kinds(ranks[:n]), strict=True):
+    ranks = ranks[:n]
+    kinds = [
+        (normal(ranks), "", ""),
+        (np.abs(2.0 * ranks - 1.0), "the size of ", "the distance from its median of "),
+    ]
+    for F, (data, size, far) in zip(ordered[0].parts, kinds, strict=True):
         data, own = _centred(data), [size + name for name in columns]
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for waves, name in zip(A, names, strict=True):

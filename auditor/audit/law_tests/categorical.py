@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
 from auditor.base import scipy
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, frozen
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
 from auditor.results.records import LawTest
-from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
 
 Integers = NDArray[np.integer[Any]]
 
@@ -43,6 +43,8 @@ FEWEST_EXPECTED = 5.0
 """A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12
 """Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
+MOST_VALUES = np.int64(2**31)
+"""Values that a pair's key has room for."""
 ROUNDING = 1e-13
 """A chance this close to 1 is a rounded 1."""
 
@@ -101,46 +103,59 @@ class Transition(NamedTuple):
         return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
 
 
-class Pairs(NamedTuple):
+@frozen
+class Pairs:
     """Records by pair of a source's and a copy's value, shape (m,)."""
 
     a: Integers
     y: Integers
     records: Integers
 
+    @classmethod
+    def counted(cls, a: Integers, y: Integers) -> Pairs:
+        """Counts of the values of records, shape (n,)."""
+        keys, records = np.unique(a * MOST_VALUES + y, return_counts=True)
+        return cls(keys // MOST_VALUES, keys % MOST_VALUES, records)
+
     def joined(self, other: Pairs, size: int) -> Pairs:
-        """Counts with more pairs, which have none of their own."""
+        """Counts of all records; values are below ``size``."""
         keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
-        keys, first = np.unique(keys, return_index=True)
-        return Pairs(keys // size, keys % size, np.append(self.records, other.records)[first])
+        keys, place = np.unique(keys, return_inverse=True)
+        records = np.bincount(place, np.append(self.records, other.records))
+        return Pairs(keys // size, keys % size, records.astype(np.int64))
+
+    def __add__(self, other: Pairs) -> Pairs:
+        """Counts of all records."""
+        return self.joined(other, int(MOST_VALUES))
 
     def of(self, size: int) -> Array:
         """Records of each source value, shape (s,)."""
         return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
 
+    def matrix(self, size: int) -> Integers:
+        """Records by pair, shape (s, s)."""
+        found = np.zeros((size, size), dtype=np.int64)
+        found[self.a, self.y] = self.records
+        return found
+
 
 def transitions(law: UniformLaw) -> list[Transition]:
     """Law of each copy given its source, sources first."""
-    pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
     found, source, high = list[Transition](), 0, 1.0
     for copy in (place + 1 for place in law.descending):
-        if not law.by_retention:
-            found.append(of_original(law, copy))
-            continue
-        level = law.levels[copy - 1]
-        kept = step(high, level)
-        found.append(Transition(copy, source, kept, (1.0 - kept) * pi[None, :]))
+        found.append(of_original(law, copy, source, high))
         if law.multilevel:
-            source, high = copy, level
+            source, high = copy, law.levels[copy - 1]
     return found
 
 
-def of_original(law: UniformLaw, copy: int) -> Transition:
-    """Law of one copy given the original."""
+def of_original(law: UniformLaw, copy: int, source: int = 0, high: float = 1.0) -> Transition:
+    """Law of one copy given the original, or a source of retention ``high``."""
     if not law.by_retention:
         return Transition(copy, 0, 0.0, law.transition_matrix(None, copy))
-    p, pi = law.levels[copy - 1], np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
-    return Transition(copy, 0, p, (1.0 - p) * pi[None, :])
+    kept = step(high, law.levels[copy - 1])
+    fresh = np.broadcast_to(fresh_chances(kept, law.size, law.pi), (1, law.size))
+    return Transition(copy, source, kept, fresh)
 
 
 def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
@@ -251,32 +266,28 @@ def count_tests(
     If a share ε of the values to be replaced is kept, the share kept rises from its mean k by ``ε
     (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
-    kept, cells, telling, kept_tests, cell_tests = [NOTHING], [NOTHING], 1.0, 0, 0
-    compared, every = [], np.arange(law.size)
-    for each in transitions(law):
-        copy = copies[each.copy - 1]
-        if each.source:
-            source = copies[each.source - 1]
-            compared.append((f"copy {copy} given copy {source}", source, copy, each))
-        given = of_original(law, each.copy)
-        compared.append((f"copy {copy} given the original", 0, copy, given))
-    for name, source, copy, given in compared:
+    kept, cells, telling, cell_tests = [NOTHING], [NOTHING], 1.0, 0
+    steps, every = transitions(law), np.arange(law.size)
+    compared = {each[:2]: each for one in steps for each in (one, of_original(law, one.copy))}
+    for each in compared.values():
+        copy, source = copies[each.copy - 1], each.source and copies[each.source - 1]
+        name = f"copy {copy} given {f'copy {source}' if source else 'the original'}"
         counted = pairs(source, copy)
         of = counted.of(law.size)
         if not of.any():
             continue
-        n, k = float(of.sum()), float(of @ given.chance(every, every)) / float(of.sum())
+        n, k = float(of.sum()), float(of @ each.chance(every, every)) / float(of.sum())
         same = counted.records[counted.a == counted.y].sum(keepdims=True)
         where = f"the share of values kept in {name} is"
         kept.append(least_likely(same, np.array([n]), np.array([k]), where))
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
         where = f"the share of one value that becomes another one in {name} is"
-        found = counted.joined(given.expecting(of, FEWEST_EXPECTED), law.size)
-        chance = given.chance(found.a, found.y)
+        found = counted.joined(each.expecting(of, FEWEST_EXPECTED), law.size)
+        chance = each.chance(found.a, found.y)
         cells.append(least_likely(found.records, of[found.a], chance, where))
-        kept_tests, cell_tests = kept_tests + 1, cell_tests + int((of > 0).sum()) * law.size
-    retention = max(kept).as_test("retention", kept_tests, rows, telling)
+        cell_tests += int((of > 0).sum()) * law.size
+    retention = max(kept).as_test("retention", len(kept) - 1, rows, telling)
     return [
         retention._replace(departure="a share kept of what is to be redrawn"),
         max(cells).as_test("transitions", cell_tests, rows, 1.0),

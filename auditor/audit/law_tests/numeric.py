@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.battery import Finding, Scores, battery, log_p
 from auditor.audit.law_tests.scores import (
-    GRID_ROWS,
     HARDLY_ANY,
     MOST_COORDINATES,
     Rows,
@@ -28,6 +27,7 @@ from auditor.audit.law_tests.scores import (
 from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.blocks import block_head, row_blocks
+from auditor.numerics.linear_algebra import in_own_units
 from auditor.numerics.statistics import (
     STRAY,
     column_ranks,
@@ -129,13 +129,6 @@ GENERATED_ROWS, MOST_COLUMNS = 2**12, 32
 """Rows and columns looked at, evenly among all: a tenth of a second."""
 
 
-class _Found(NamedTuple):
-    """``ln E`` of one generator, and its column."""
-
-    log_e: float
-    where: str
-
-
 def last_digits_test(
     law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
 ) -> LawTest | None:
@@ -158,18 +151,16 @@ def last_digits_test(
     places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
     every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
     found = [
-        _Found(log_e, f"{names[j]!r} in copy {chosen[i]}")
+        (log_e, f"{names[j]!r} in copy {chosen[i]}")  # ``ln E`` of one generator, and its column
         for i, j in places[:: math.ceil(len(places) / MOST_COLUMNS) or 1]
         for log_e in _evidence(law.distribution, float(std[i, j]), x[every, j], y[every, i, j])
     ]
     if not found:
         return None
-    largest, rows = max(found), len(x[every])
-    p = min(1.0, len(found) * math.exp(-max(largest.log_e, 0.0)))
-    told = f"given the original, the factor by which last digits of {largest.where} are likelier than of rounded noise, a record, is"
-    return LawTest(
-        LAST_DIGITS, p, len(found), rows, math.exp(largest.log_e / rows), 1.0, told, math.inf
-    )
+    (log_e, where), rows = max(found), len(x[every])
+    p = min(1.0, len(found) * math.exp(-max(log_e, 0.0)))
+    told = f"given the original, the factor by which last digits of {where} are likelier than of rounded noise, a record, is"
+    return LawTest(LAST_DIGITS, p, len(found), rows, math.exp(log_e / rows), 1.0, told, math.inf)
 
 
 def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
@@ -213,18 +204,18 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         found = release.scheme.drawn_apart(release.levels, x, copies)
         return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(blocks, chosen, transformed is None)
+    rows = rows_of(blocks, names, chosen, transformed is None)
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
-        spacing = max(float(grids(copy[:GRID_ROWS]).max()) for copy in released)
+        spacing = max(float(grids(copy).max()) for copy in released)
         rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
-    tests = row_tests(law.of(chosen), rows, names, chosen)
+    tests = row_tests(law.of(chosen), rows)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
         out = (
             blocks
-            if release.as_released is release
-            else looked_at(release.as_released, law_rows(release))
+            if release.serial is None
+            else looked_at(replace(release, serial=None), law_rows(release))
         )
         y = np.concatenate(
             [np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in out]
@@ -234,26 +225,20 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     return tests
 
 
-def row_tests(
-    law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> list[LawTest]:
+def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
     """Tests of single rows: cells without noise, scores and low digits.
 
     Parameters
     ----------
     law : NoiseLaw
         Of the copies chosen.
-    names : sequence of str
-        The N attributes.
-    chosen : sequence of int
-        Numbers of the copies.
     """
     if len(rows.x) < 3 or law.distribution == "unstated":
         return []
-    scores, own, values = release_scores(law, rows, names, chosen)
+    scores, own, values = release_scores(law, rows)
     tests = [
         no_noise_test(law, rows),
-        *battery(scores, rows.x, names, own),
+        *battery(scores, rows.x, rows.names, own),
         digits_test(scores, rows.x, values),
     ]
     return [test for test in tests if test is not None]
@@ -266,7 +251,7 @@ def in_memory_tests(
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of([(x, copies)], chosen, on_grid), names, chosen)
+    return row_tests(law.of(chosen), rows_of([(x, copies)], names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
@@ -295,12 +280,9 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
 
 def null_combinations(K: Array) -> Array:
     """Combinations without variance, of standardised coordinates."""
-    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
-    loud = np.flatnonzero(own > 0)
-    values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(own[loud], own[loud]))
-    null = np.zeros((int((values <= HARDLY_ANY * len(K)).sum()), len(K)))
-    null[:, loud] = vectors[:, values <= HARDLY_ANY * len(K)].T
-    return null
+    loud = np.flatnonzero(np.diag(K) > 0)
+    values, vectors = np.linalg.eigh(in_own_units(K[np.ix_(loud, loud)])[0])
+    return vectors[:, values <= HARDLY_ANY * len(K)].T @ np.eye(len(K))[loud]
 
 
 def covariance_of_ties(law: NoiseLaw) -> Array:

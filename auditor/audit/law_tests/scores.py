@@ -25,7 +25,9 @@ import numpy as np
 from auditor.audit.law_tests.battery import Scores
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
+from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import stream
+from auditor.numerics.statistics import grid_of_digits
 from auditor.schemes.base.noise_law import (
     IncrementDensity,
     KroneckerNoise,
@@ -67,11 +69,22 @@ class Rows(NamedTuple):
     noise : ndarray of shape (n, M, N)
     grain : ndarray of shape (M, N)
         Precision of noise values.
+    names : sequence of str
+        The N attributes.
+    chosen : sequence of int
+        Numbers of the M copies.
     """
 
     x: Array
     noise: Array
     grain: Array
+    names: Sequence[str]
+    chosen: Sequence[int]
+
+    def coordinate(self, copy: int, attribute: int, new: bool) -> str:
+        """Name a coordinate of the noise; −1 is a direction in all attributes."""
+        column = f" ({self.names[attribute]!r})" if attribute >= 0 else " (one direction)"
+        return f"{'new noise' if new else 'noise'} of copy {self.chosen[copy]}{column}"
 
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
@@ -97,7 +110,10 @@ def runs(length: int, wanted: int) -> Indices:
 
 
 def rows_of(
-    blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool
+    blocks: Iterable[tuple[Array, Sequence[Array]]],
+    names: Sequence[str],
+    chosen: Sequence[int],
+    on_grid: bool,
 ) -> Rows:
     """Rows of some blocks together, of some copies.
 
@@ -109,23 +125,19 @@ def rows_of(
         Whether copies may be on a grid; not after a transformation.
     """
     every = list(blocks)
-    x = np.empty((every[0][0].shape[1], sum(len(x) for x, _ in every)))
-    y = np.empty((len(chosen), *x.shape))
-    np.concatenate([x.T for x, _ in every], axis=1, out=x)
-    for place, copy in enumerate(chosen):
-        np.concatenate([copies[copy - 1].T for _, copies in every], axis=1, out=y[place])
+    x = np.ascontiguousarray(np.concatenate([x for x, _ in every]).T)
+    y = np.array([np.concatenate([copies[c - 1] for _, copies in every]).T for c in chosen])
     largest = np.maximum(_largest(x), _largest(y))
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
         flat = y.reshape(largest.size, -1)
-        some = flat[
-            :, np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], GRID_ROWS)).astype(np.intp)
-        ]
+        n = flat.shape[1]
+        some = flat[:, np.linspace(0, n - 1, min(n, GRID_ROWS)).astype(np.intp)]
         # a sorted column's last digits are worth more at its end
         some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]
         grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
     y -= x
-    return Rows(x.T, y.transpose(2, 0, 1), grain)
+    return Rows(x.T, y.transpose(2, 0, 1), grain, names, chosen)
 
 
 def _largest(values: Array) -> Array:
@@ -138,19 +150,18 @@ def grids(values: Array) -> Array:
     Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up
     to 10⁹. Single precision and significant digits count as the largest value's grid.
     """
-    values = values[:GRID_ROWS]  # few rows may look coarser, never finer
-    mantissa, exponent = np.frexp(values)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = np.where(
-        whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-    ).min(axis=0)
-    largest = np.abs(values).max(axis=0)
-    eps = np.where((np.ldexp(mantissa, 24) % 1.0 == 0.0).all(axis=0), EPS_SINGLE, EPS)
-    spacing = np.where(
-        np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)])
-    )
-    return np.maximum(
-        spacing, [_parts(column, float(bit)) for column, bit in zip(values.T, eps, strict=True)]
+    # few rows may look coarser, never finer
+    return np.array([_spacing(column) for column in values[:GRID_ROWS].T])
+
+
+def _spacing(column: Array) -> float:
+    largest = float(np.abs(column).max())
+    if not largest:
+        return 0.0
+    single = (np.ldexp(np.frexp(column)[0], 24) % 1.0 == 0.0).all()
+    eps = EPS_SINGLE if single else EPS
+    return max(
+        grid_of_digits(column), eps / 2.0 * largest, _last_digit(column), _parts(column, eps)
     )
 
 
@@ -176,15 +187,14 @@ def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
     )
 
 
-def _last_digit(values: Array) -> Array:
-    size = np.abs(values)
+def _last_digit(column: Array) -> float:
+    size = np.abs(column)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
-    worth = np.zeros(values.shape[1])
-    for digits in range(MOST_DIGITS, 0, -1):
+    for digits in range(1, MOST_DIGITS + 1):
         scaled = size / 10.0 ** np.clip(decade - digits + 1, -300, 300)
-        so_few = (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all(axis=0)
-        worth = np.where(so_few, 10.0 ** np.clip(decade.max(axis=0) - digits + 1, -300, 300), worth)
-    return np.asarray(worth)
+        if (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all():
+            return float(10.0 ** np.clip(decade.max() - digits + 1, -300, 300))
+    return 0.0
 
 
 # --------------------------------------------------------------------------------------------------
@@ -241,14 +251,14 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     With V of the copies before, and B = K_k· Vᵀ, the rest of copy k is ``E_k − B V``, of covariance
     ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
-    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    own = deviations(K)
     W = V = np.empty((0, len(K)))
     places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
     for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
         loud, B = np.flatnonzero(own[k] > 0), K[k] @ V.T
         rest, C = np.eye(len(K))[k] - B @ V, K[k, k] - B @ B.T
-        left[k] = np.sqrt(np.clip(np.diag(C), 0.0, None))
+        left[k] = deviations(C)
         unit = own[k][loud]
         values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
         rows = vectors.T @ (rest[loud] / unit[:, None])
@@ -286,34 +296,25 @@ class Value(NamedTuple):
     whitened: bool = False
 
 
-def release_scores(
-    law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> tuple[Scores, Scores | None, Sequence[Value]]:
+def release_scores(law: NoiseLaw, rows: Rows) -> tuple[Scores, Scores | None, Sequence[Value]]:
     """Independent scores, scores in natural coordinates, and values with low digits.
 
     Parameters
     ----------
     law : NoiseLaw
         Of the M copies chosen; not ``unstated``.
-    names : sequence of str
-        The N attributes.
-    chosen : sequence of int
-        Numbers of the copies.
     """
     if is_process(law):
         steps, own = (
-            process_scores(increments(law, nested), rows, names, chosen)
-            for nested in (law.one_process, False)
+            process_scores(increments(law, nested), rows) for nested in (law.one_process, False)
         )
         return steps, own if law.one_process else None, ()
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
-        return uniform_scores(law, rows, names, chosen), None, ()
-    return gaussian_scores(law.covariance, rows, names, chosen)
+        return uniform_scores(law, rows), None, ()
+    return gaussian_scores(law.covariance, rows)
 
 
-def gaussian_scores(
-    K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> tuple[Scores, Scores, list[Value]]:
+def gaussian_scores(K: Array, rows: Rows) -> tuple[Scores, Scores, list[Value]]:
     """``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
 
     Natural coordinates are noise and differences of two copies' noise, raw and in deviations.
@@ -324,31 +325,28 @@ def gaussian_scores(
     K = K + np.diag(np.where(own > 0, grain**2 / 6.0, 0.0))
     white = whitening(K, N, grain)
     places = zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)
-    labels = [coordinate_name(names, chosen, *place) for place in places]
+    labels = [rows.coordinate(*place) for place in places]
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
     loud = np.flatnonzero(own > 0).tolist()
-    combined = [
-        (np.eye(M * N)[k], coordinate_name(names, chosen, k // N, k % N, False)) for k in loud
-    ]
+    unit = np.eye(M * N)
+    combined = [(unit[k], rows.coordinate(k // N, k % N, False)) for k in loud]
     pairs = list(combinations(range(M), 2))
     for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
         for j in range(N):
             first, second = own[a * N + j], own[b * N + j]
             for factor in {1.0, math.sqrt(second / first)} if min(first, second) > 0 else ():
-                c = np.eye(M * N)[b * N + j] - factor * np.eye(M * N)[a * N + j]
+                c = unit[b * N + j] - factor * unit[a * N + j]
                 if c @ K @ c > HARDLY_ANY * (factor**2 * first + second):
-                    name = f"the difference of noise of copies {chosen[a]} and {chosen[b]} ({names[j]!r})"
+                    name = f"the difference of noise of copies {rows.chosen[a]} and {rows.chosen[b]} ({rows.names[j]!r})"
                     combined.append((c, name))
     C = np.array([c / math.sqrt(c @ K @ c) for c, _ in combined]).reshape(-1, M * N)
     own_scores = _normal_scores(
         C, z, grain, [name for _, name in combined], np.zeros(len(C), np.intp)
     )
-    return scores, own_scores, list(_values(scores, white, rows, names, chosen))
+    return scores, own_scores, list(_values(scores, white, rows))
 
 
-def _values(
-    scores: Scores, white: Whitening, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> Iterator[Value]:
+def _values(scores: Scores, white: Whitening, rows: Rows) -> Iterator[Value]:
     known = scores.grain / DENSITY["gaussian"]
     fine, copies = np.flatnonzero(known < 2.0**-6).tolist(), scores.groups.tolist()
     for k in fine:
@@ -356,7 +354,7 @@ def _values(
         yield Value(copies[k], name, scores.g[:, k], SLOWEST, finest, True)
     for k, other in combinations(fine, 2) if len(fine) <= MOST_PAIRED else ():
         if copies[k] == copies[other]:
-            name = f"a sum of noise of copy {chosen[copies[k]]}"
+            name = f"a sum of noise of copy {rows.chosen[copies[k]]}"
             finest = FINEST / max(known[k] + known[other], 1e-300)
             for sign in (1.0, -1.0):
                 values = scores.g[:, k] + sign * scores.g[:, other]
@@ -365,7 +363,7 @@ def _values(
         values = rows.x[:, a] + rows.noise[:, copy, a]
         slowest = SLOWEST / float(white.deviation[copy, a])
         finest = FINEST / max(float(rows.grain[copy, a]), 1e-300)
-        yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", values, slowest, finest)
+        yield Value(copy, f"{rows.names[a]!r} in copy {rows.chosen[copy]}", values, slowest, finest)
 
 
 def _normal_scores(
@@ -377,25 +375,15 @@ def _normal_scores(
     return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, blur), copy[fine])
 
 
-def coordinate_name(
-    names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool
-) -> str:
-    """Name a coordinate of the noise; −1 is a direction in all attributes."""
-    column = f" ({names[attribute]!r})" if attribute >= 0 else " (one direction)"
-    return f"{'new noise' if new else 'noise'} of copy {chosen[copy]}{column}"
-
-
 def spread_over_cells(rows: Rows) -> Array:
     """Noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
     return rows.noise + (V - 0.5) * rows.grain
 
 
-def uniform_scores(
-    law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> Scores:
+def uniform_scores(law: KroneckerNoise, rows: Rows) -> Scores:
     """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
-    sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
+    sigma = deviations(law.level_covariance)
     N, root = law.width, psd_root(law.shape)
     undo = (
         np.linalg.inv(root)
@@ -415,7 +403,7 @@ def uniform_scores(
             np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)),
         )
         parts += [
-            (u[:, k], coordinate_name(names, chosen, copy, a, False), float(known[a]), copy)
+            (u[:, k], rows.coordinate(copy, a, False), float(known[a]), copy)
             for k, a in enumerate(fine.tolist())
         ]
     return _of_columns(parts, len(rows.noise), DENSITY["uniform"])
@@ -458,9 +446,7 @@ def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
     return found
 
 
-def process_scores(
-    steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> Scores:
+def process_scores(steps: Sequence[Increment], rows: Rows) -> Scores:
     """Randomised distribution functions of increments.
 
     A value on a lattice, or at rest, is spread over its atom.
@@ -469,8 +455,8 @@ def process_scores(
     for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
-            below = f" less copy {chosen[one.below]}" if one.below >= 0 else ""
-            name = f"noise of copy {chosen[one.place]}{below} ({names[one.attribute]!r})"
+            below = f" less copy {rows.chosen[one.below]}" if one.below >= 0 else ""
+            name = f"noise of copy {rows.chosen[one.place]}{below} ({rows.names[one.attribute]!r})"
             grain = math.inf if one.density.moving.on_lattice else known
             parts.append((increment_scores(one, rows), name, grain, one.place))
     return _of_columns(parts, len(rows.noise), DENSITY["laplace"])

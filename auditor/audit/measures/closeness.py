@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +31,8 @@ from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.base.types import Array, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
-from auditor.numerics.statistics import Z_95
+from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.statistics import Z_95, share_error
 from auditor.results.records import ErrorBar, Measurement
 
 ROWS = 20_000
@@ -44,8 +44,7 @@ Tolerances = Mapping[str, float | Mapping[str, float]]
 """Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
 
 
-@dataclass(frozen=True, repr=False)
-class Baseline:
+class Baseline(NamedTuple):
     """Tolerances, and the success of the best guess without copies.
 
     Attributes
@@ -167,14 +166,14 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
     n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
     unknown = np.full(hits.shape, math.nan)
     expected = tally.sums["expected_hits"][0] / n if exact else unknown
-    share = hits / n
+    share, redrawn = hits / n, tally.redrawn is not None
     centre, error = wilson(share, n)
-    method: ErrorBar = "sampling"
-    if exact and base.stride == 1:
+    bar: ErrorBar = "redraws" if redrawn else "sampling"
+    method = bar
+    if exact and base.stride == 1 and not redrawn:
         error = np.sqrt(tally.sums["hit_variance"][0]) / n
         centre, method = share, "closed-form"
-    known = base.median > 0
-    scale = np.divide(tally.scale, base.median, out=np.full(len(known), math.nan), where=known)
+    scale = quotient(tally.scale, base.median, math.nan)
     shift = 0.5 * Z_95 / math.sqrt(n)
     low, median, high = (
         size_quantile(tally.sums["size_counts"], 0.5 + step) * scale
@@ -186,13 +185,11 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
     ratio = Figure(median, spread, median - low, high - median, unknown)
     if tally.redrawn is not None:
         (near, ratios), part = tally.redrawn
-        method = "redraws"
         close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
         ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
     records = list(weighted_records(cells, tally, base)) if tally.kept else []
     records += cells.records("close", close, method, UNBOUNDED)
     if reportable(0.5, n):
-        bar: ErrorBar = "sampling" if tally.redrawn is None else "redraws"
         records += cells.records("median_error_ratio", ratio, bar, UNBOUNDED)
     return records
 
@@ -201,7 +198,7 @@ def wilson(share: Any, n: float) -> tuple[Array, Array]:
     """Centre and standard error of Wilson's interval of a share of n records."""
     z = Z_95
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    error = np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    error = np.hypot(share_error(share, n), z / (2 * n)) / (1 + z**2 / n)
     return centre, error
 
 
@@ -259,7 +256,7 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
             constant = best_constant_share(own, near, w)
             for b in cells.wanted:
                 e = errors[rows, b, j].astype(np.float64)
-                counted = {"close": (e <= near).astype(np.float64)}
+                counted = {"close": e <= near}
                 if variance > 0:
                     counted["error"] = e**2 / variance
                 for metric, each in counted.items():
@@ -269,13 +266,9 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
                         z = float(wilson(value, n)[0])
                         spread += (z * (1 - z) - value * (1 - value)) / n
                         value -= constant
-                    yield cells.context.estimate(
-                        one.metric.format(metric),
-                        cells.coalitions[b],
-                        value,
-                        math.sqrt(spread),
-                        attribute=name,
-                    )._replace(reason=one.reason)
+                    figures = one.metric.format(metric), cells.coalitions[b], value, spread**0.5
+                    record = cells.context.estimate(*figures, attribute=name)
+                    yield record._replace(reason=one.reason)
 
 
 def group_codes(values: Any) -> Indices:
@@ -290,8 +283,5 @@ def group_codes(values: Any) -> Indices:
     if values.dtype.kind == "f" and len(np.unique(values)) > MOST_VALUES:
         values = np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    rank = np.full(len(counts), -1)
-    many = order[counts[order] >= FEWEST]
-    rank[many] = np.arange(len(many))
-    return rank[codes.ravel()]
+    rank = np.argsort(np.argsort(-counts, kind="stable"))
+    return np.where(counts < FEWEST, -1, rank)[codes.ravel()]

@@ -159,13 +159,14 @@ def entropy_records(
     context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Entropy privacy and its loss for every coalition."""
-    known, reason = list(coalitions), "needs the law of the noise, of one shape across the copies"
+    known, reason = list[Coalition](), "needs the law of the noise, of one shape across the copies"
     if not isinstance(law, KroneckerNoise):
-        known = []
+        pass
     elif law.distribution == "uniform" and not is_diagonal(law.shape):
-        known = []
         reason = "uniform noise that is correlated between attributes is not uniform in any one"
-    elif law.distribution != "gaussian" and not law.one_process:
+    elif law.distribution == "gaussian" or law.one_process:
+        known = list(coalitions)
+    else:
         known = [one for one in coalitions if len(one) == 1]
         reason = f"pooled {law.distribution} noise has no density of its own; ask for single copies"
 
@@ -265,11 +266,8 @@ def least_errors(
         shape = NORMAL if records.normal else records.shapes[name]
         own = entropy(*_cells(shape, FINEST)[1:])
         for b, coalition in enumerate(coalitions):
-            scaled = [
-                math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0
-                for level in levels(law, coalition)
-            ]
-            found[b, j] = K[j] * _power_left(shape, own, noises[j], scaled)
+            scaled = np.sqrt(np.array(levels(law, coalition)) * r[j] / (K[j] or np.inf))
+            found[b, j] = K[j] * _power_left(shape, own, noises[j], scaled.tolist())
     return found
 
 
@@ -278,16 +276,14 @@ def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Coalitions) -> Array:
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
         return np.array(
-            [np.diag(pencil.error(np.array(levels(law, coalition)[0]))) for coalition in coalitions]
+            [np.diag(pencil.error(np.array(levels(law, one)[0]))) for one in coalitions]
         )
-    found = np.empty((len(coalitions), len(K_X)))
-    for b, held in enumerate(map(law.of, coalitions)):
-        K_XY, K_Y = (
-            np.tile(K_X, held.copies),
-            np.tile(K_X, (held.copies, held.copies)) + held.covariance,
-        )
-        found[b] = np.clip(np.diag(K_X - regression(K_XY, K_Y) @ K_XY.T), 0.0, None)
-    return found
+    found = []
+    for held in map(law.of, coalitions):
+        K_XY = np.tile(K_X, held.copies)
+        K_Y = np.tile(K_XY, (held.copies, 1)) + held.covariance
+        found.append(np.clip(np.diag(K_X - regression(K_XY, K_Y) @ K_XY.T), 0.0, None))
+    return np.array(found)
 
 
 def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:

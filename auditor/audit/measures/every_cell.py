@@ -22,7 +22,7 @@ pattern are perturbed alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -122,39 +122,26 @@ def squared_errors(X: Array, Y: Array) -> Array:
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """``e_t``, (m, N), of the regression of X on Y, (m, p), and a constant.
 
-    m is at least 2.
+    m is at least 2. A record whose direction no other record determines keeps its distance from the
+    mean, and ``h_t = 1/m``.
     """
-    left, rest = residuals(X, Y)
-    return left / np.sqrt(rest)[:, None]
-
-
-def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Residuals of X on Y and a constant, (m, N), and ``1 − h_t``, (m,).
-
-    A record whose direction no other record determines keeps its distance from the mean, and ``h_t
-    = 1/m``.
-    """
-    scale = np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0)
-    varies = scale > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
-    U, s, _ = np.linalg.svd(
-        (Y[:, varies] - Y[:, varies].mean(axis=0)) / scale[varies], full_matrices=False
-    )
+    centred, off = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    scale, size = (np.abs(each).max(axis=0, initial=0.0) for each in (off, Y))
+    varies = scale > 1e-12 * size
+    U, s, _ = np.linalg.svd(off[:, varies] / scale[varies], full_matrices=False)
     U = U[:, s > len(X) * np.finfo(float).eps * s.max(initial=0.0)]
-    centred = X - X.mean(axis=0)
     # 1 − h_t without any cell, for a direction of one record alone
     alone = 1.0 - 1.0 / len(X)
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
-    return np.asarray(centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)), np.where(
-        told, rest, alone
-    )
+    left = centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)
+    return np.asarray(left / np.sqrt(np.where(told, rest, alone))[:, None])
 
 
 # -- Result of one insider attack on one coalition -------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Finding:
+class Finding(NamedTuple):
     """Squared errors of an attack, with its cause in words.
 
     Attributes
@@ -163,27 +150,13 @@ class Finding:
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)
         By judged record and attribute, in squared data units.
-    variances : ndarray of shape (N,)
-        By attribute.
     cause : str
         One clause without any value of the table; empty if a line does as well.
     """
 
-    attack: str
     coalition: Coalition
     squares: Array
-    variances: Array
     cause: str
-
-    @property
-    def left(self) -> Array:
-        """Normalized error of each attribute, shape (N,)."""
-        return self.squares.mean(axis=0) / self.variances
-
-    @property
-    def std_error(self) -> Array:
-        """Standard error of ``left`` for independent records, shape (N,)."""
-        return self.squares.std(axis=0) / np.sqrt(len(self.squares)) / self.variances
 
 
 def line_squares(X: Array, copies: Arrays) -> Array:

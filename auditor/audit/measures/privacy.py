@@ -26,7 +26,7 @@ from auditor.data.columns.scan import Resolution
 from auditor.data.table import Table
 from auditor.numerics.blocks import block_head
 from auditor.numerics.linear_algebra import regression
-from auditor.numerics.statistics import Z_95
+from auditor.numerics.statistics import Z_95, share_error
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
 
@@ -76,20 +76,17 @@ def tally_records(
         records += _quantile(cells, f"error_quantile({probability:g})", tally, probability, 1.0)
     if tally.confidence is not None:
         records += _quantile(cells, "interval_privacy", tally, tally.confidence, 2.0)
-    for metric, name, square, bounds in (
-        ("localised_width", "width", "width_square", (0.0, math.inf)),
-        ("localised_share", "inside", "inside", share),
-        ("candidates_left", "left", "left_square", (1.0, math.inf)),
+    for metric, name, bounds in (
+        ("localised_width", "width", (0.0, math.inf)),
+        ("localised_share", "inside", share),
+        ("candidates_left", "left", (1.0, math.inf)),
     ):
         if name in tally.sums:
-            records += cells.records(metric, _mean(tally, name, square), "sampling", bounds)
+            mean, square = (tally.sums[of] / tally.rows for of in (name, f"{name}_square"))
+            spread = np.sqrt(np.clip(square - mean**2, 0.0, None) / tally.rows)
+            figure = Figure.symmetric(with_total(mean), with_total(spread), Z_95)
+            records += cells.records(metric, figure, "sampling", bounds)
     return records
-
-
-def _mean(tally: Tally, name: str, square: str) -> Figure:
-    mean = tally.sums[name] / tally.rows
-    spread = np.sqrt(np.clip(tally.sums[square] / tally.rows - mean**2, 0.0, None) / tally.rows)
-    return Figure.symmetric(with_total(mean), with_total(spread), Z_95)
 
 
 def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
@@ -100,8 +97,7 @@ def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], Error
     """
     n, share = tally.rows, tally.sums["hits"][place] / tally.rows
     if "expected_hits" not in tally.sums:
-        error = np.sqrt(share * (1 - share) / n)
-        return (share, error, np.full_like(share, np.nan)), "sampling"
+        return (share, share_error(share, n), np.full_like(share, np.nan)), "sampling"
     error = np.sqrt(tally.sums["hit_variance"][place]) / n
     return (share, error, tally.sums["expected_hits"][place] / n), "closed-form"
 
@@ -112,9 +108,8 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
     ``*`` is over columns with a resolution.
     """
     has = ~np.isnan(resolution.steps)
-    names = [
-        name for name, found in zip(cells.context.attributes, has, strict=True) if not found
-    ] + ([] if has.any() else [ALL])
+    asked = zip((*cells.context.attributes, ALL), (*has, has.any()), strict=True)
+    names = [name for name, found in asked if not found]
     withheld = [
         record
         for metric in ("exact", "exact_gain")
@@ -153,7 +148,7 @@ def _quantile(
         return cells.withheld(metric, reason)
     sizes = tally.sums["size_counts"]
     counts = np.concatenate([sizes, sizes.sum(axis=1, keepdims=True)], axis=1)
-    reach = Z_95 * math.sqrt(probability * (1.0 - probability) / tally.rows)
+    reach = Z_95 * share_error(probability, tally.rows)
     value, low, high = (
         times * size_quantile(counts, probability + off) for off in (0.0, -reach, reach)
     )
@@ -180,11 +175,11 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
     >>> errors_alone(np.array([[1.0, 0.6], [0.6, 1.0]]), [0])
     array([0.  , 0.64])
     """
-    places = np.asarray(known, dtype=np.intp)
+    places = np.array(known, dtype=int)
     told = regression(K_X[:, places], K_X[np.ix_(places, places)]) @ K_X[places]
     errors = np.clip(np.diag(K_X - told), 0.0, None)
     errors[places] = 0.0
-    return np.asarray(errors)
+    return errors
 
 
 def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:

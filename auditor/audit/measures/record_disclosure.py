@@ -48,6 +48,7 @@ from auditor.base import PluginError, scipy
 from auditor.base.types import Array, Arrays, Blocks, Coalition, Coalitions, Flags, Indices
 from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
+from auditor.numerics.statistics import share_error
 from auditor.results.records import Measurement
 
 
@@ -104,7 +105,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
     if (
         not isinstance(found, Inferred)
         or not isinstance(found.attribute, (int, np.integer))
-        or not 0 <= found.attribute < width
+        or found.attribute not in range(width)
     ):
         raise PluginError("the attack inferred nothing about an attribute of the table")
     check_real(found.values, found.groups, found.claims, found.linked)
@@ -151,39 +152,32 @@ def inference_records(
         return []
     mean = {name: total / n for name, total in counted.sums.items()}
     mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
-    chance, doubt, squares = (
-        mean.pop("chance"),
-        mean.pop("doubt"),
-        [mean.pop(name) for name in ("news²", "news·doubt", "doubt²")],
-    )
-    mean["disclosed_beyond_chance"] = beyond = (
-        (mean["disclosed"] - chance) / doubt if doubt else 0.0
-    )
+    names = "claim chance doubt square news² news·doubt doubt²"
+    claim, chance, doubt, square, *squares = map(mean.pop, names.split())
+    doubt = doubt or math.inf  # without doubt nothing is beyond chance
+    mean["disclosed_beyond_chance"] = beyond = (mean["disclosed"] - chance) / doubt
     spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]
-    errors = {"disclosed_beyond_chance": math.sqrt(max(0.0, spread) / n) / doubt if doubt else 0.0}
     theory = {
-        "disclosed": mean["claim"],
-        "disclosed_beyond_chance": (mean.pop("claim") - chance) / doubt if doubt else 0.0,
+        "disclosed": claim,
+        "disclosed_beyond_chance": (claim - chance) / doubt,
         "accuracy": mean["posterior_max"],
-        "reconstruction_probability": mean.pop("square"),
+        "reconstruction_probability": square,
     }
-    records = []
-    for metric, value in mean.items():
-        share = min(1.0, max(0.0, abs(value)))
-        binomial = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
-        for attribute in (context.attributes[counted.attribute], "*"):
-            records.append(
-                context.estimate(
-                    metric,
-                    coalition,
-                    value,
-                    errors.get(metric, binomial),
-                    theory.get(metric),
-                    attribute=attribute,
-                    error_bar="closed-form",
-                )
-            )
-    return records
+    errors = {metric: share_error(min(1.0, abs(mean[metric])), n) for metric in theory}
+    errors["disclosed_beyond_chance"] = math.sqrt(max(0.0, spread) / n) / doubt
+    return [
+        context.estimate(
+            metric,
+            coalition,
+            value,
+            errors.get(metric, 0.0),
+            theory.get(metric),
+            attribute=attribute,
+            error_bar="closed-form",
+        )
+        for metric, value in mean.items()
+        for attribute in (context.attributes[counted.attribute], "*")
+    ]
 
 
 MOST_LOCATED = 2**13
@@ -213,7 +207,7 @@ class WholeRecords:
 
     tolerance: float | None
     rows: int = 0
-    hits: Array = field(default_factory=lambda: np.zeros(0))
+    hits: Array | float = 0.0
     chance: float = 0.0
     best: tuple[float, float] = (-1.0, math.nan)
     located: int = 0
@@ -235,7 +229,7 @@ class WholeRecords:
         others = fitted.guesses(copies)
         guesses = [estimate] if others is None else (checked(guess, x.shape) for guess in others)
         hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
-        self.hits = hit.sum(axis=1) + (self.hits if self.hits.size else 0.0)
+        self.hits = self.hits + hit.sum(axis=1)
         chances = fitted.chances(copies, self.tolerance)
         if chances is None:
             self.chance = math.nan
@@ -277,20 +271,18 @@ class WholeRecords:
                 ("rare_disclosed", self.disclosed),
             ):
                 share = count / self.located
-                yield metric, share, math.sqrt(share * (1.0 - share) / self.located), None, math.inf
+                yield metric, share, share_error(share, self.located), None, math.inf
         if self.tolerance is None:
             return
-        shares, G, (chance, best) = self.hits / self.rows, self.hits.size, self.best
-        share = float(shares.mean())
-        error = (
-            float(shares.std(ddof=1)) / math.sqrt(G)
-            if G > 1
-            else math.sqrt(share * (1.0 - share) / self.rows)
-        )
+        shares, (chance, best) = np.asarray(self.hits / self.rows), self.best
+        share, G = float(shares.mean()), shares.size
+        error = share_error(share, self.rows)
+        if G > 1:
+            error = float(shares.std(ddof=1)) / math.sqrt(G)
         known, degrees = not math.isnan(self.chance), G - 1 if G > 1 else math.inf
         yield "records_within", share, error, self.chance / self.rows if known else None, degrees
         if known and chance >= 0:
-            yield "most_exposed", best, math.sqrt(chance * (1.0 - chance) / G), chance, degrees
+            yield "most_exposed", best, share_error(chance, G), chance, degrees
 
 
 def whole_record_records(
@@ -334,8 +326,8 @@ class Naming:
     """
 
     own: Array = field(default_factory=lambda: np.zeros(0))
-    above: Array = field(default_factory=lambda: np.zeros(0))
-    equal: Array = field(default_factory=lambda: np.zeros(0))
+    above: Array | float = 0.0
+    equal: Array | float = 0.0
     rows: int = 0
     right: Array | None = None
 
@@ -404,8 +396,6 @@ def name_rows(
         likenesses = _likeness(fitted, coalitions, wanted[some], [copy[some] for copy in held])
         for naming, likeness in zip(namings, likenesses, strict=True):
             naming.own = np.append(naming.own, np.diag(likeness))
-    for naming in namings:
-        naming.above, naming.equal = np.zeros(len(targets)), np.zeros(len(targets))
     size = max(1, CHUNK_VALUES // len(targets))
     for first, x, *copies in _numbered(blocks):
         for start in range(0, len(x), size):

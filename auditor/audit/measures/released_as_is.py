@@ -19,7 +19,6 @@ is fitted on one half of the records and judged on the other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -33,6 +32,8 @@ from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indi
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
 from auditor.data.table import ShownColumn, Table
+from auditor.numerics.linear_algebra import correlation
+from auditor.numerics.statistics import share_error
 from auditor.results.records import FITTED, KEPT, SHOWN, Measurement
 from auditor.schemes.base.scheme import Scheme
 
@@ -68,7 +69,7 @@ def shown_records(
     for coalition in (one for one in asked if len(one) in (1, len(copies))):
         share = as_they_are(X, said([copies[copy - 1] for copy in coalition]), steps).mean(axis=0)
         beyond = np.maximum(share - common, 0.0) / room
-        error = np.sqrt(share * (1.0 - share) / len(X)) / room
+        error = share_error(share, len(X)) / room
         for name, *figure in zip(context.attributes, beyond.tolist(), error.tolist(), strict=True):
             records.append(
                 context.estimate(SHOWN, coalition, *figure, bounds=SHARE, attribute=name)
@@ -80,10 +81,7 @@ def said(copies: Arrays) -> Array:
     """Values of one copy, or values that two agree on (else NaN), shape (n, N)."""
     if len(copies) == 1:
         return copies[0]
-    found = [
-        most_shown(np.column_stack(columns))
-        for columns in zip(*(copy.T for copy in copies), strict=True)
-    ]
+    found = (most_shown(Y) for Y in np.stack(copies, axis=2).swapaxes(0, 1))
     return np.column_stack([np.where(number > 1, value, np.nan) for value, number in found])
 
 
@@ -107,9 +105,8 @@ def kept_records(
     """Largest share of kept values over guesses, (n, N) or (n, 1), if > 0."""
     found = []
     for j, name in enumerate(context.attributes):
-        columns = (np.broadcast_to(Y, X.shape)[:, j] for Y in guesses)
-        share = max(kept(X[:, j], y, steps[j]) for y in columns)
-        error = float(np.sqrt(share * max(0.0, 1.0 - share) / len(X)))
+        share = max(kept(X[:, j], np.broadcast_to(Y, X.shape)[:, j], steps[j]) for Y in guesses)
+        error = share_error(share, len(X))
         if share > 0:
             found.append(
                 context.estimate(KEPT, coalition, share, error, bounds=SHARE, attribute=name)
@@ -204,17 +201,14 @@ def blank_records(
     if blanks is None:
         return
     for _, x, copies in release.blocks():
-        held = np.stack(copies if release.undo is None else release.undo(copies))
-        parts.append((x.copy(), held.copy()))
+        held = copies if release.undo is None else release.undo(copies)
+        parts.append((x.copy(), np.stack(held)))
         rows += len(x)
         if rows >= ROWS:
             break
-    X = np.concatenate([x for x, _ in parts])
-    Y = np.concatenate([held for _, held in parts], axis=1)
+    X, Y = (np.concatenate(part, axis=-2) for part in zip(*parts, strict=True))
     largest = max(coalitions, key=len)
-    for coalition in coalitions:
-        if len(coalition) > 1 and coalition != largest:
-            continue
+    for coalition in (one for one in coalitions if len(one) == 1 or one == largest):
         seen = np.hstack([Y[copy - 1] for copy in coalition])
         found = {
             context.attributes[j]: guessed(X[:, j], seen, blanks[:rows, j])
@@ -223,7 +217,7 @@ def blank_records(
         if found:
             found[ALL] = max(found.values(), key=lambda shares: shares[0] - shares[1])
         for name, (right, usual) in found.items():
-            error = math.sqrt(right * (1.0 - right) / rows)
+            error = share_error(right, rows)
             for metric, value in (("blank_guessed", right), ("blank_gain", right - usual)):
                 yield context.estimate(
                     metric, coalition, value, error, attribute=name, bounds=(-1.0, 1.0)
@@ -285,19 +279,21 @@ def noise_figures(
     spread = X.std(axis=0)
     rounded = [resolution(lambda Y=Y: iter([Y]), *Y.shape).steps for Y in few]  # type: ignore[misc]
     for j, name in enumerate(context.attributes):
-        Z, found = [Y[:, j] - X[:, j] for Y in few], list[tuple[str, Coalition, Any]]()
-        noisy = [k for k, z in enumerate(Z) if z.std() > NO_NOISE * spread[j]]
+        Z, found = np.array([Y[:, j] - X[:, j] for Y in few]), list[tuple[str, Coalition, Any]]()
+        size = Z.std(axis=1)
+        noisy = np.flatnonzero(size > NO_NOISE * spread[j]).tolist()
+        r = correlation(np.cov([*Z, X[:, j]]))
         near = 1e-9 * np.abs(X[:, j]) if np.isnan(steps[j]) else 1e-6 * steps[j]
         for k, z in enumerate(Z):
             found.append(("values_equal", (k + 1,), np.mean(np.abs(z) <= near)))
             if k in noisy and spread[j] > 0:
-                found.append(("noise_on_value", (k + 1,), np.corrcoef(z, X[:, j])[0, 1]))
+                found.append(("noise_on_value", (k + 1,), r[k, -1]))
             if not np.isnan(rounded[k][j]):
                 found.append(("rounding_step", (k + 1,), rounded[k][j]))
         for a, b in combinations(noisy, 2):
             pair = a + 1, b + 1
-            found.append((f"noise_correlation{pair}", pair, np.corrcoef(Z[a], Z[b])[0, 1]))
-            found.append((f"noise_ratio{pair}", pair, Z[a].std() / Z[b].std()))
+            found.append((f"noise_correlation{pair}", pair, r[a, b]))
+            found.append((f"noise_ratio{pair}", pair, size[a] / size[b]))
         for metric, held, value in found:
             yield context.record(metric, held, float(value), attribute=name)
 

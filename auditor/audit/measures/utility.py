@@ -30,16 +30,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.request import CellContext
+from auditor.audit.base.request import CellContext, Cells
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Arrays, Block, Flags, Indices
 from auditor.data.alignment import remembered
 from auditor.data.load import load_target
 from auditor.data.table import Table, is_file
+from auditor.numerics.linear_algebra import correlation
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.results.records import Measurement
-from auditor.scenario.model import Scenario, UtilityUse
+from auditor.scenario.model import Scenario, Utility
 
 Labels = NDArray[Any]
 Folds = Sequence[tuple[Indices, Indices]]
@@ -132,7 +133,7 @@ def is_class(labels: Labels) -> bool:
     return labels.dtype.kind != "f"
 
 
-def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Folds:
+def folds_of(labels: Labels, use: Utility, seed: int, replicate: int) -> Folds:
     """(training rows, test rows) of each fold; classes are stratified."""
     from sklearn.model_selection import KFold, StratifiedKFold  # a second to import
 
@@ -184,13 +185,8 @@ def utility_records(
     use = scenario.utility
     assert use is not None
     if any(copy.shape != table.values.shape for copy in copies):
-        why, everybody = (
-            "needs copies with the original's columns",
-            tuple(range(1, len(copies) + 1)),
-        )
-        return [
-            context.record("utility_mean_error", everybody, status="not-applicable", reason=why)
-        ]
+        why = "needs copies with the original's columns"
+        return Cells.all(context, [context.everybody]).withheld("utility_mean_error", why)
     records = [
         context.record(f"utility_{name}", (number,), value)
         for number, copy in enumerate(copies, start=1)
@@ -239,8 +235,7 @@ def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
         "covariance_error": float(np.linalg.norm(K_Y - K_X) / np.linalg.norm(K_X)),
     }
     if len(scale) > 1 and np.diag(K_Y).min() > 0:
-        C_X, C_Y = (K / np.sqrt(np.outer(np.diag(K), np.diag(K))) for K in (K_X, K_Y))
-        off = (C_Y - C_X)[~np.eye(len(scale), dtype=bool)]
+        off = (correlation(K_Y) - correlation(K_X))[~np.eye(len(scale), dtype=bool)]
         kept["correlation_error"] = float(np.sqrt(np.mean(off**2)))
     return kept
 

@@ -12,16 +12,17 @@ A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coali
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, KnownSample
 from auditor.adversary.view import Records, SampleMoments
 from auditor.audit.numeric.views import Gathered, MomentsAgain, as_seen
-from auditor.base import scipy
 from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import BLOCK_VALUES, Moments
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
 from auditor.results.records import SAME, ErrorBar
@@ -39,8 +40,7 @@ rare draws that confuse components. These draws move all attributes, so one attr
 all: a few redraws could miss the rare draws."""
 
 
-@dataclass(frozen=True, repr=False)
-class Paired:
+class Paired(NamedTuple):
     """Gains over single copies, (B, N + 1), all attributes last."""
 
     gain: Array
@@ -48,8 +48,7 @@ class Paired:
     degrees: Array
 
 
-@dataclass(frozen=True, repr=False)
-class Figure:
+class Figure(NamedTuple):
     """One figure of every coalition and attribute; arrays of shape (B, N + 1).
 
     Attributes
@@ -77,20 +76,24 @@ class Figure:
 
     def over(self, scale: Array) -> Figure:
         """Figure divided by the attributes' variances."""
-        return Figure(*(getattr(self, each.name) / scale for each in fields(self)))
+        return Figure(*(each / scale for each in self))
 
     def root(self) -> Figure:
         """Square root, with a standard error by the delta method; 0 at 0."""
         root = np.sqrt(self.value)
-        slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
         # the interval's root: equal coverage for few rows
         low = np.sqrt(np.clip(self.value - self.below, 0.0, None))
         high = np.sqrt(self.value + self.above)
-        return Figure(root, self.std_error * slope, root - low, high - root, np.sqrt(self.theory))
+        return Figure(
+            root,
+            self.std_error * quotient(0.5, root),
+            root - low,
+            high - root,
+            np.sqrt(self.theory),
+        )
 
 
-@dataclass(frozen=True)
-class Errors:
+class Errors(NamedTuple):
     """Errors of one attack and state of knowledge, by coalition.
 
     Attributes
@@ -112,14 +115,14 @@ class Errors:
 
     def expecting(self, theory: Array) -> Errors:
         """Errors with this theory of the distortion."""
-        return replace(self, distortion=replace(self.distortion, theory=theory))
+        return self._replace(distortion=self.distortion._replace(theory=theory))
 
     def under(self, law: Errors | None) -> Errors:
         """Errors with the theory of others, if any."""
         if law is None:
             return self
-        gain = replace(self.gain, theory=law.gain.theory)
-        return replace(self.expecting(law.distortion.theory), gain=gain)
+        gain = self.gain._replace(theory=law.gain.theory)
+        return self.expecting(law.distortion.theory)._replace(gain=gain)
 
 
 def holding(coalitions: Coalitions, copies: int) -> Flags:
@@ -130,8 +133,7 @@ def holding(coalitions: Coalitions, copies: int) -> Flags:
     return held
 
 
-@dataclass(frozen=True, repr=False)
-class Members:
+class Members(NamedTuple):
     """Membership of copies; each is also a coalition of its own.
 
     Attributes
@@ -209,28 +211,25 @@ def from_groups(
     scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
     distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
     sums = with_total(sums)
-    best = Members.of(coalitions).best(distortion)
-    degrees = np.full_like(distortion, max(1, len(counts) - 1))
+    bounded = np.minimum(sums, scale * rows)
+    degrees = max(1, len(counts) - 1)
     known = 1.0 if bar == "jackknife" and len(counts) > 1 else np.nan
-
-    def left_out(sums: Array) -> Array:
-        return (sums.sum(axis=0) - sums) / np.maximum(rows.sum() - rows, 1.0)
+    left_out, bounded_out = (
+        (each.sum(axis=0) - each) / np.maximum(rows.sum() - rows, 1.0) for each in (sums, bounded)
+    )
 
     def deviation(figures: Array) -> Array:
         return known * jackknife_error(figures)
 
     def against(single: Indices) -> Paired:
-        def gains(errors: Array) -> Array:
-            return collusion_gain(errors, of_copy(errors, single), scale)
+        gain, others = (gain_over(each, single, scale) for each in (distortion, left_out))
+        return Paired(gain, deviation(others), np.full_like(gain, degrees))
 
-        return Paired(gains(distortion), deviation(gains(left_out(sums))), degrees)
-
-    own, t = against(best), scipy.special.stdtrit(degrees, 0.975)
-    figure = Figure.symmetric(distortion, deviation(left_out(sums)), t)
-    bounded = np.minimum(sums, scale * rows)
+    own, t = against(Members.of(coalitions).best(distortion)), quantile(0.975, degrees)
+    figure = Figure.symmetric(distortion, deviation(left_out), t)
     # the mean is not rounded off
-    apart = distortion - bounded.sum(axis=0) / rows.sum() + t * deviation(left_out(bounded))
-    figure = replace(figure, below=np.minimum(figure.below, np.maximum(apart, 0.0)))
+    apart = distortion - bounded.sum(axis=0) / rows.sum() + t * deviation(bounded_out)
+    figure = figure._replace(below=np.minimum(figure.below, np.maximum(apart, 0.0)))
     return Errors(
         figure,
         Figure.symmetric(own.gain, own.std_error, t),
@@ -266,7 +265,7 @@ def from_redraws(
     share : float
         Share of the records drawn again; its square root scales the spread.
     """
-    members, R, part = Members.of(coalitions), len(again), share < 1.0
+    members, part = Members.of(coalitions), share < 1.0
     if part:
         spread = (again - again.mean(axis=0)) * np.sqrt(share)
         again = np.maximum(distortion + spread, 0.0)
@@ -280,13 +279,13 @@ def from_redraws(
     # every draw chooses the best copy again
     bests = np.array([of_copy(errors, members.best(errors)) for errors in again])
     others = collusion_gain(again, bests, scale)
-    gain = collusion_gain(distortion, of_copy(distortion, members.best(distortion)), scale)
+    gain = gain_over(distortion, members.best(distortion), scale)
     gain_error, paired = steady(bests, others), None
     if compared is not None:
         paired = Paired(
-            collusion_gain(distortion, of_copy(distortion, compared), scale),
-            steady(law := of_copy(again, compared), collusion_gain(again, law, scale)),
-            np.full_like(distortion, R - 1),
+            gain_over(distortion, compared, scale),
+            steady(of_copy(again, compared), gain_over(again, compared, scale)),
+            np.full_like(distortion, len(again) - 1),
         )
     below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))
     bounded = np.minimum(distortion, scale)
@@ -345,6 +344,11 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
     return np.where(error > np.maximum(EXACT * variance, rounding), error, 0.0)
 
 
+def gain_over(error: Array, place: Indices, variance: Array, doubt: Array | float = 0.0) -> Array:
+    """``collusion_gain`` over the copies at some places (``of_copy``)."""
+    return collusion_gain(error, of_copy(error, place), variance, doubt)
+
+
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
@@ -357,9 +361,9 @@ def collusion_gain(
     doubt : ndarray, optional
         Rounding error of the difference of the errors, if larger than usual.
     """
-    known = np.broadcast_to(alone > EXACT * variance, error.shape)
-    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=known)
-    least = np.maximum(SAME, np.divide(doubt, alone, out=np.zeros_like(error), where=known))
+    known = alone > EXACT * variance
+    gain = 1.0 - quotient(error, alone, 1.0, known)
+    least = np.maximum(SAME, quotient(doubt, alone, where=known))
     return np.where(np.abs(gain) <= least, 0.0, gain)  # NaN stays
 
 

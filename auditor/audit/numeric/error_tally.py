@@ -5,14 +5,16 @@ Quantiles are of counts on a fixed grid, with at least ten records on either sid
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
 from auditor.base.types import Array
+from auditor.numerics.linear_algebra import quotient
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.metrics import HIGHEST, LOWEST
 
@@ -22,8 +24,7 @@ FLOOR, DECADES, PER_DECADE = 1e-6, 10, 400
 """Grid of error sizes in standard deviations: steps of 0.6 %, from 1e-6 to 1e4."""
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """Largest error of a recovered value.
 
     Attributes
@@ -59,8 +60,7 @@ class Reach(Protocol):
         """
 
 
-@dataclass(frozen=True, repr=False)
-class Rounding:
+class Rounding(NamedTuple):
     """Estimates that round to the true value; half-way fails.
 
     Attributes
@@ -119,7 +119,7 @@ class Tally:
     kept: list[tuple[Array, Array]] | None = None
     redrawn: tuple[Array, float] | None = None
     candidates: bool = False
-    sums: dict[str, NDArray[Any]] = field(default_factory=dict)
+    sums: dict[str, Any] = field(default_factory=lambda: defaultdict(int))
     rows: int = 0
     spread_rows: int = 0
 
@@ -151,16 +151,16 @@ class Tally:
         self.rows += len(errors)
         if self.tolerances:
             hits = [distance <= t.reach(self.scale, x) for t in self.tolerances]
-            self._plus("hits", np.array([hit.sum(axis=0, dtype=np.float64) for hit in hits]))
+            self.sums["hits"] += np.array([hit.sum(axis=0, dtype=np.float64) for hit in hits])
         if self.bins:
             head = None if self.head is None else max(0, self.head - start)
             near = distance[:head] * (self.bins / self.reach / scale)
-            self._plus("counts", _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1))
+            self.sums["counts"] += _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1)
             self.spread_rows += len(near)
         if self.sizes:
             place = np.log10(np.maximum(distance / scale, FLOOR) / FLOOR) * PER_DECADE
             cells = DECADES * PER_DECADE
-            self._plus("size_counts", _by_cell(np.minimum(place, cells), cells + 1))
+            self.sums["size_counts"] += _by_cell(np.minimum(place, cells), cells + 1)
 
     def expect(self, bias: Array, spread: Array, x: Array) -> None:
         """Add one block's exact probabilities of a hit, for normal errors.
@@ -175,24 +175,20 @@ class Tally:
             t = tolerance.reach(self.scale, x)
             inside = scipy.special.ndtr((t - bias) / s) - scipy.special.ndtr((-t - bias) / s)
             chances.append(np.where(exact, np.abs(bias) <= t, inside))
-        self._plus("expected_hits", np.array([p.sum(axis=0) for p in chances]))
-        self._plus("hit_variance", np.array([(p * (1.0 - p)).sum(axis=0) for p in chances]))
+        self.sums["expected_hits"] += np.array([p.sum(axis=0) for p in chances])
+        self.sums["hit_variance"] += np.array([(p * (1.0 - p)).sum(axis=0) for p in chances])
 
-    def leave(self, candidates: Array) -> None:
-        """Add one block's numbers of possible values, shape (b, B, N)."""
-        self._plus("left", candidates.sum(axis=0))
-        self._plus("left_square", (candidates**2).sum(axis=0))
+    def average(self, name: str, values: Array) -> None:
+        """Add one block's values, shape (b, B, N), to a mean with a standard error."""
+        self.sums[name] += values.sum(axis=0)
+        self.sums[f"{name}_square"] += (values**2).sum(axis=0)
 
     def localise(self, low: Array, high: Array, x: Array) -> None:
         """Add one block's intervals, shapes (b, B, N)."""
-        width, slack = (high - low) / self.scale, 1e-9 * self.scale
+        slack = 1e-9 * self.scale
         inside = (low - slack <= x[:, None, :]) & (x[:, None, :] <= high + slack)
-        self._plus("width", width.sum(axis=0))
-        self._plus("width_square", (width**2).sum(axis=0))
-        self._plus("inside", np.where(np.isnan(low), np.nan, inside).sum(axis=0))
-
-    def _plus(self, name: str, part: NDArray[Any]) -> None:
-        self.sums[name] = self.sums[name] + part if name in self.sums else part
+        self.average("width", (high - low) / self.scale)
+        self.average("inside", np.where(np.isnan(low), np.nan, inside))
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
@@ -265,7 +261,7 @@ def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
     place = np.minimum((cumulative < target).sum(axis=-1, keepdims=True), counts.shape[-1] - 1)
     here = np.take_along_axis(counts, place, axis=-1)
     before = np.take_along_axis(cumulative, place, axis=-1) - here
-    share = np.divide(target - before, here, out=np.zeros(here.shape), where=here > 0)
+    share = quotient(target - before, here)
     value = FLOOR * 10.0 ** ((place + np.clip(share, 0.0, 1.0)) / PER_DECADE)
     return np.where(place == 0, 0.0, value)[..., 0]
 

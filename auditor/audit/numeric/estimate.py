@@ -54,7 +54,7 @@ def rebuilt(
     rows = RowSelection(table, [knows], seed, 1)
     facts = law, blocks, joint, scheme.public, copies
     released = ReleasedCopies(table, moments, levels, *facts, shown=scheme.shown)
-    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
+    view, given = Gathered(released, rows).view(knows), rows.given(knows)
     if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
         # moments of transformed copies about the original's mean would be lost in rounding
         plugin = plugin.over_rows()

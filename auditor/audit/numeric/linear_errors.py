@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,15 +35,16 @@ from auditor.audit.numeric.error_bars import (
     Figure,
     Members,
     Paired,
-    collusion_gain,
     from_groups,
     from_redraws,
+    gain_over,
     of_copy,
     rounded_off,
     with_total,
 )
 from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import Moments
+from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -134,8 +136,7 @@ class Maps:
         return np.concatenate([self.own[places], -self.weights[places]], axis=2)
 
 
-@dataclass(frozen=True, repr=False)
-class ClosedForm:
+class ClosedForm(NamedTuple):
     """Theory of squared errors, and of their covariance over noise draws.
 
     Attributes
@@ -257,7 +258,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     ``R P Rᵀ`` sums terms ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, with ``|P_ij| ≤ (P_ii
     P_jj)^½``.
     """
-    size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
+    size = deviations(moments.products)
     parts = [np.abs(R) @ size for R in map(maps.residual, maps.pieces())]
     return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
@@ -333,18 +334,16 @@ def audit_linear(
                     covariance[here, columns] = found[:, columns]
             # delta method: Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b², r = a/b
             known = alone > EXACT * scale
-            ratio = np.divide(distortion, alone, out=np.zeros_like(alone), where=known)
+            ratio = quotient(distortion, alone, where=known)
             apart = variance + ratio**2 * of_copy(variance, best)
             left = apart - 2.0 * ratio * covariance
             left = np.where(left > 1e-13 * apart, left, 0.0)  # else equal errors, up to rounding
-            deviation = np.divide(np.sqrt(left), alone, out=np.zeros_like(alone), where=known)
-            gain = collusion_gain(distortion, alone, scale)
+            deviation = quotient(np.sqrt(left), alone, where=known)
+            gain = gain_over(distortion, best, scale)
             return Paired(gain, deviation, np.full_like(alone, np.inf))
 
         gain, places = against(members.best(distortion)), members.best(expected)
-        gain_theory = collusion_gain(
-            expected, of_copy(expected, places), scale, doubt + of_copy(doubt, places)
-        )
+        gain_theory = gain_over(expected, places, scale, doubt + of_copy(doubt, places))
         by_law = Errors(
             Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
             Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),

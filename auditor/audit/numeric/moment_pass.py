@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
@@ -71,8 +70,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     return drawn[:count]
 
 
-@dataclass(frozen=True, repr=False)
-class Draw:
+class Draw(NamedTuple):
     """Chosen rows.
 
     Attributes
@@ -320,7 +318,10 @@ class MomentJob(Job[Stripe]):
     def take(self, block: NumberBlock, into: Stripe) -> None:
         """Add one block's rows, in pieces that fit the cache."""
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
-        into.finite = into.finite and (bool(parts) or all(map(_finite, copies)))
+        fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
+        into.finite = into.finite and (
+            bool(parts) or all(np.isfinite(each).all() for each in fields)
+        )
         into.seconds += block.seconds
         stack, first = Stack(self.centre, len(parts) + 1), self._groups[index][0][1]
         for group, cuts in groupby(self._groups[index], key=itemgetter(0)):
@@ -329,15 +330,13 @@ class MomentJob(Job[Stripe]):
                 stack.add([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
                     inside, fold = draw.within(a, b)
-                    chosen = into.chosen.setdefault(key, Chosen())
-                    for part in np.unique(fold).tolist():
-                        found = {part: Moments.of(stack.rows(inside[fold == part]))}
-                        chosen.parts = together(chosen.parts, found)
+                    folds = {k: inside[fold == k] for k in np.unique(fold).tolist()}
+                    some = Chosen({k: Moments.of(stack.rows(rows)) for k, rows in folds.items()})
                     if draw.clear and inside.size:
-                        chosen.originals.append(x[here][inside])
-                        chosen.copies.append([copy[here][inside] for copy in copies])
-                        found = {group: Moments.of(stack.rows(inside))}
-                        chosen.by_group = together(chosen.by_group, found)
+                        some.originals.append(x[here][inside])
+                        some.copies.append([copy[here][inside] for copy in copies])
+                        some.by_group[group] = Moments.of(stack.rows(inside))
+                    into.chosen = together(into.chosen, {key: some})
             into.groups = together(into.groups, {group: stack.moments()})
 
     @cached_property
@@ -349,7 +348,3 @@ class MomentJob(Job[Stripe]):
         found = added_up(self, walk(self, lambda *_: next(blocks), self.rows, self.width))
         next(blocks, None)  # the release may keep its copies
         return found
-
-
-def _finite(copy: NDArray[Any]) -> bool:
-    return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -39,11 +39,6 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
     Blocks are in order; the next may overwrite their arrays.
     """
-    if not many:
-        for block in blocks:
-            yield Around(block, block[1], block[2], 0, done)
-            done += len(block[1])
-        return
     waiting: deque[Block] = deque()
     past: list[Array] = []
 
@@ -57,13 +52,13 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
         stop = before + len(block[1])
         past = [table[max(0, stop - many) : stop] for table in here]
         waiting.popleft()
-        x, *copies = (table[: stop + many] for table in here)
+        x, *copies = readable([table[: stop + many] for table in here])
         done += len(block[1])
         return Around(block, x, copies, before, done - len(block[1]))
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
-        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
+        while waiting and sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
             yield first()
     while waiting:
         yield first()
@@ -144,8 +139,6 @@ def _cut(found: Any, own: slice) -> Any:
         return (each[own] for each in found)
     return None if found is None else found[own]
 
-
-T = TypeVar("T")
 
 FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
@@ -292,40 +285,32 @@ def _tally_block(
     copies, shape, confidence, asked = readable(around.copies), x.shape, tally.confidence, []
     for fitted, coalition in zip(reconstructions, coalitions, strict=True):
         held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
-        tables = [*held, wide]
-        inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
-        asked.append((inner, mine, true))
-
-    def of_each(ask: Callable[[Reconstruction, list[Array], Array], T]) -> list[T]:
-        found = {place: ask(*asked[place]) for place in set(alike)}
-        return [found[place] for place in alike]
-
-    def theory(fitted: Reconstruction, mine: list[Array], true: Array) -> float:
-        found = fitted.expected(true)
-        return np.nan if found is None else float(checked(found, shape[:1]).sum())
-
-    def interval(fitted: Reconstruction, mine: list[Array], true: Array) -> list[Array]:
-        found = fitted.intervals(mine, confidence or 0.0)
-        ends = 2 * [np.full(shape, np.nan)]
-        return ends if found is None else [checked(end, shape) for end in found]
-
-    def candidates(fitted: Reconstruction, mine: list[Array], true: Array) -> Array:
-        found = fitted.candidates(mine)
-        if found is None:
-            return np.full(shape, np.nan)
-        unknown = np.isnan(found)
-        return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
-
-    estimates = of_each(lambda fitted, mine, true: checked(fitted.rows(mine), shape))
+        inner, mine = shown(fitted, [*held, wide], around.before, len(x), around.first)
+        asked.append((inner, mine[:-1], mine[-1]))
+    found, nothing = dict[int, tuple[Any, ...]](), np.full(shape, np.nan)
+    for place in set(alike):
+        inner, mine, true = asked[place]
+        estimate, theory = checked(inner.rows(mine), shape), inner.expected(true)
+        ends = None if confidence is None else inner.intervals(mine, confidence)
+        left = inner.candidates(mine) if tally.candidates else None
+        found[place] = (
+            estimate,
+            np.nan if theory is None else float(checked(theory, shape[:1]).sum()),
+            2 * [nothing] if ends is None else [checked(end, shape) for end in ends],
+            nothing
+            if left is None
+            else checked(np.where(np.isnan(left), 1.0, left), shape) + 0.0 * left,
+        )
+    estimates, theories, intervals, candidates = zip(*(found[k] for k in alike), strict=True)
     if count is not None:
         for place in set(alike):
             count(place, *asked[place][:2], estimates[place], x)
     if confidence is not None:
-        low, high = (np.stack(each, axis=1) for each in zip(*of_each(interval), strict=True))
+        low, high = (np.stack(each, axis=1) for each in zip(*intervals, strict=True))
         tally.localise(low, high, x)
     if tally.candidates:
-        tally.leave(np.stack(of_each(candidates), axis=1))
-    return estimates, of_each(theory)
+        tally.average("left", np.stack(candidates, axis=1))
+    return list(estimates), list(theories)
 
 
 class CopyBlocks:

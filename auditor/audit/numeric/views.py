@@ -20,10 +20,10 @@ no law is assumed. An estimated law is no proof.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,8 @@ from auditor.adversary.view import (
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelection, Stripe, key_of
 from auditor.base.types import Array, Blocks
 from auditor.data.table import ShownColumn, Table
-from auditor.numerics.blocks import Awaited, Moments, of_rows, row_blocks
+from auditor.numerics.blocks import Moments, row_blocks
+from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import TableMoments, schemes_held_against
@@ -71,8 +72,7 @@ MOST_NUMBERS = 2_000
 """Most copies times attributes: a covariance needs 32 megabytes."""
 
 
-@dataclass(frozen=True, repr=False)
-class EstimatedNoise:
+class EstimatedNoise(NamedTuple):
     """Estimates of the noise.
 
     Attributes
@@ -103,15 +103,12 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
         return None
     K = with_noise(whole.covariance(), N)
     variances, K_Z = np.diag(table.covariance), K[N:, N:]
-    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
+    deviation = deviations(K_Z)
     levels, white = (noise_levels(K_Z, of) for of in (variances, np.full(N, variances.mean())))
-    others = [whole - group for group in groups if group.count < whole.count]
-    left_out = [
-        noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others
-    ]
-    errors = (
-        jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
-    )
+    errors = np.full(levels.size, np.nan)
+    if len(groups) > 1:
+        others = (with_noise((whole - group).covariance(), N)[N:, N:] for group in groups)
+        errors = jackknife_error(np.array([noise_levels(rest, variances) for rest in others]))
     laws = dict[str, KroneckerNoise]()
     for scheme in schemes_held_against("numeric"):
         made = scheme(scheme.Parameters())
@@ -157,13 +154,10 @@ def noise_levels(K_Z: Array, variances: Array) -> Array:
 
 
 def _largest(off: Array, scale: Array) -> float:
-    return float(
-        np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0)
-    )
+    return float(quotient(np.abs(off), scale).max(initial=0.0))
 
 
-@dataclass(frozen=True)
-class ReleasedCopies:
+class ReleasedCopies(NamedTuple):
     """Copies of a table, and the known facts of the scheme.
 
     Attributes
@@ -238,14 +232,11 @@ class Gathered:
         Of the same table.
     whole : Stripe, optional
         Sums over all rows; gathered in one pass by default.
-    late : bool
-        Whether to gather moments of the copies alone, when first used: a third of the time of one
-        linear attack. Without effect if adversaries know rows.
 
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group or of all rows; empty if ``late``.
+        Of ``[X, Y_1 … Y_M]``, by row group or of all rows.
     finite : bool
         Whether copies without moments are finite.
     noise : EstimatedNoise or None
@@ -255,15 +246,9 @@ class Gathered:
     """
 
     def __init__(
-        self,
-        copies: ReleasedCopies,
-        rows: RowSelection,
-        whole: Stripe | None = None,
-        late: bool = False,
+        self, copies: ReleasedCopies, rows: RowSelection, whole: Stripe | None = None
     ) -> None:
-        self.copies, self.rows, self._late = copies, rows, late and not rows.draws
-        if whole is None and self._late:
-            whole = Stripe()
+        self.copies, self.rows = copies, rows
         if whole is None:
             table = copies.table
             undo = None if copies.transformed is None else copies.transformed.undo
@@ -295,9 +280,7 @@ class Gathered:
                 knowledge=knowledge,
                 law=self.law,
                 centre=copies.moments.mean,
-                released=Awaited(partial(_of_copies_alone, copies))
-                if self._late
-                else self._of_copies(Moments.merge(self.seen(knowledge))),
+                released=self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
                 scheme=MappingProxyType(dict(copies.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
@@ -386,10 +369,3 @@ class Gathered:
     def folds(self, knowledge: Knowledge) -> list[Moments]:
         """Moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
         return self._chosen[key_of(knowledge)].folds
-
-
-def _of_copies_alone(copies: ReleasedCopies) -> Moments:
-    if not copies.joint:
-        return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
-    mean = copies.moments.mean
-    return Moments.merge(of_rows(held, mean) for _, _, held in copies.blocks())

@@ -15,10 +15,20 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Names, Options, Plain, frozen, unprinted
+from auditor.base import DataError, counted, pd, quoted
+from auditor.base.types import (
+    Array,
+    Coalition,
+    Codes,
+    Indices,
+    Integers,
+    Names,
+    Options,
+    Plain,
+    frozen,
+    unprinted,
+)
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import is_number, is_whole
@@ -58,11 +68,11 @@ class CodeRows(Protocol):
     """Codes of records in files, read block by block."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Coalition:
         """``(n,)``."""
 
-    def read(self, start: int, stop: int) -> Codes:
-        """Records ``start:stop``."""
+    def __getitem__(self, rows: slice, /) -> Codes:
+        """Some records."""
 
 
 @unprinted
@@ -89,7 +99,7 @@ class CategoricalTable:
     @property
     def codes(self) -> Codes:
         """All records, shape (n,); reads a large file into memory each time."""
-        return self.read(0, self.rows)
+        return self.content[:]
 
     @property
     def code_type(self) -> np.dtype[np.unsignedinteger]:
@@ -98,11 +108,7 @@ class CategoricalTable:
 
     def read(self, start: int, stop: int) -> Codes:
         """Records ``start:stop``, (stop − start,), read-only."""
-        return (
-            self.content[start:stop]
-            if isinstance(self.content, np.ndarray)
-            else self.content.read(start, stop)
-        )
+        return self.content[start:stop]
 
     @property
     def size(self) -> int:
@@ -124,7 +130,7 @@ class CategoricalTable:
             else None
         )
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Any, ...]:
         """Each code's value, or tuple of values."""
         if len(self.attributes) == 1:
@@ -136,7 +142,7 @@ class CategoricalTable:
         """Share of records with each value, shape (s,)."""
         return self._scan[0] / self.rows
 
-    def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], NDArray[np.integer[Any]]]]:
+    def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], Integers]]:
         """Labels and codes of each attribute, from product codes."""
         labels = (attribute.labels for attribute in self.attributes)
         return zip(labels, split(self, codes), strict=True)
@@ -163,9 +169,7 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     return np.min_scalar_type(max(0, size - 1))
 
 
-def product(
-    attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]
-) -> CategoricalTable:
+def product(attributes: Sequence[Attribute], columns: Sequence[Integers]) -> CategoricalTable:
     """Table of several attributes over their product domain.
 
     Raises
@@ -193,14 +197,14 @@ def check_size(attributes: Sequence[Attribute]) -> None:
         )
 
 
-def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
+def joined(attributes: Sequence[Attribute], columns: Sequence[Integers]) -> Codes:
     """Product codes from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
     return codes.astype(code_type(prod(shape)), copy=False)
 
 
-def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
+def split(table: CategoricalTable, codes: Codes) -> list[Integers]:
     """Each attribute's codes from product codes."""
     if len(table.attributes) == 1:
         return [codes]
@@ -236,7 +240,7 @@ def unspelt(label: Any) -> str:
 
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
-) -> tuple[Attribute, NDArray[np.integer[Any]]]:
+) -> tuple[Attribute, Integers]:
     """Domain and codes of a column without missing values.
 
     The domain is declared, else the column's categories, else its observed values in order.
@@ -344,22 +348,6 @@ class Categories:
     def columns(self) -> list[str]:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
-
-    def check_known(self, names: Names) -> None:
-        """Raise `DataError` if a column does not exist."""
-        unknown = [name for name in self.columns if name not in names]
-        if unknown:
-            raise DataError(
-                f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
-            )
-
-    @staticmethod
-    def check_complete(gaps: Names) -> None:
-        """Raise `DataError` if any columns lack categories."""
-        if gaps:
-            raise DataError(
-                f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out"
-            )
 
 
 def parse_bins(value: Any) -> dict[str, Plain]:

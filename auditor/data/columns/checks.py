@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.base import DataError, counted, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Indices, Names, Plain, unprinted
+from auditor.base.types import Array, Flags, Indices, Names, Options, Plain, unprinted
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]
 """Treatment of missing values; copies keep them as NaN."""
 
-Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+Frame: TypeAlias = "Options | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
 
 Series: TypeAlias = "pd.Series[Any]"
@@ -164,8 +164,7 @@ def is_present(column: Any) -> Flags:
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     """Indicator of records complete in some columns, (n,)."""
-    found = [is_present(frame[name]) for name in names]
-    return np.asarray(np.logical_and.reduce(found))
+    return np.asarray(np.logical_and.reduce([is_present(frame[name]) for name in names]))
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -202,8 +201,7 @@ def missing_codes(names: Names, x: Array) -> list[str]:
     for name, column in zip(names, x.T, strict=True):
         values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         for place, near in ((-1, -2), (0, 1)) if len(values) > FEWEST_VALUES else ():
-            rest = values[:-1] if place else values[1:]
-            far = abs(values[place] - values[near]) > np.ptp(rest)
+            far = abs(values[place] - values[near]) > np.ptp(values[:-1] if place else values[1:])
             if far and counts[place] >= FEWEST_CODED:
                 code = f"{values[place]:.15g}"
                 code = "CODE" if code.strip("-9") else code

@@ -33,7 +33,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError
-from auditor.base.types import Array, Codes, Plain, unprinted
+from auditor.base.types import Array, Codes, Plain, Shape, unprinted
 from auditor.data.columns.categorical_table import Attribute, bin_codes, joined
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
@@ -253,18 +253,13 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
         held.append(x[-before % every :: every])
         before += len(x)
     steps, sample = np.array([grid.step for grid in grids]), np.concatenate(held)
-    return Resolution(
-        steps,
-        np.array([_commonest(column, step) for column, step in zip(sample.T, steps, strict=True)]),
-    )
-
-
-def _commonest(column: Array, step: float) -> float:
-    return (
+    shares = [
         nan
         if isnan(step)
-        else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))
-    )
+        else np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column)
+        for column, step in zip(sample.T, steps, strict=True)
+    ]
+    return Resolution(steps, np.array(shares))
 
 
 # -- Rows of a large table as numbers, in a private file -------------------------------------------
@@ -315,9 +310,8 @@ class Scratch:
         """Whether this process can read the file, on this machine."""
         return _state(self.name) == self._state
 
-    def read(self, start: int, stop: int) -> Array:
-        """Rows ``start:stop``."""
-        W = self.shape[1]
+    def __getitem__(self, rows: slice) -> Array:
+        W, (start, stop, _) = self.shape[1], rows.indices(self.shape[0])
         return np.fromfile(self.name, count=(stop - start) * W, offset=8 * start * W).reshape(-1, W)
 
     def __getstate__(self) -> Plain:
@@ -344,7 +338,7 @@ class FileRows:
     scale: Scale | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """``(n, N)``."""
         return (self.scratch.shape[0], self.width)
 
@@ -355,17 +349,15 @@ class FileRows:
             raise DataError("the table was changed while it was read")
         return found
 
-    def read(self, start: int, stop: int) -> Array:
-        """Records ``start:stop``, shape (stop − start, N).
+    def __getitem__(self, rows: slice) -> Array:
+        """Records, shape (b, N).
 
         Raises
         ------
         DataError
             On another machine: a file is unreadable or has changed.
         """
-        here = self._here
-        x = here[start:stop] if isinstance(here, np.ndarray) else here.read(start, stop)
-        x = np.ascontiguousarray(x[:, : self.width])
+        x = np.ascontiguousarray(self._here[rows][:, : self.width])
         if self.scale is not None:
             self.scale.apply(x)
         return x
@@ -386,13 +378,12 @@ class FileCodes:
     places: tuple[int, ...]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """``(n,)``."""
         return self.rows.shape[:1]
 
-    def read(self, start: int, stop: int) -> Codes:
-        """Codes of records ``start:stop``."""
-        return codes_from(self.rows.read(start, stop), self.attributes, self.places)
+    def __getitem__(self, rows: slice) -> Codes:
+        return codes_from(self.rows[rows], self.attributes, self.places)
 
 
 def codes_from(x: Array, attributes: Sequence[Attribute], places: Sequence[int]) -> Codes:

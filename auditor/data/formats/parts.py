@@ -133,8 +133,7 @@ def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if not marks:
         return frame
     numbers = pd.to_numeric(pd.Series(marks, dtype=object), errors="coerce").dropna()
-    columns = frame.select_dtypes(["number", "object", "string", "category"]).columns
-    found = frame[columns]
+    found = frame[frame.select_dtypes(["number", "object", "string", "category"]).columns]
     return frame.assign(**found.mask(found.isin([*marks, *numbers])))
 
 

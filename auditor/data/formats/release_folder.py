@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, pa, pd, pq, without_formula
+from auditor.base.types import Options
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
@@ -80,7 +81,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest if isinstance(manifest, dict) else None
 
 
-def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def batches_of(manifest: Options) -> list[Options]:
     """Entries of each batch of records; the manifest is the first."""
     return [manifest, *manifest.get("later_batches", [])]
 
@@ -109,7 +110,7 @@ def write_release(
     folder: Path,
     paths: Sequence[Path],
     parts: Iterable[Sequence[pd.DataFrame]],
-    manifest: Callable[[], Mapping[str, Any]],
+    manifest: Callable[[], Options],
     replaced: Iterable[str] = (),
 ) -> Path:
     """Write copies block by block, then the manifest; return its path.
@@ -149,8 +150,7 @@ def table_files(
     files: list[_File] = []
     try:
         for path in paths:
-            prefix = f".{path.name}-{edition}"
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-{edition}")
             temporary.append(Path(name))
             files.append(_File(descriptor, path.suffix))
         yield files

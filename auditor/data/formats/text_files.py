@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from auditor.base import DataError, counted, pa, pd, quoted, with_formula
+from auditor.base.types import Names
 from auditor.data.columns.checks import Series
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
 from auditor.results.files import reading_of
@@ -76,7 +77,7 @@ def holds_records(name: str) -> bool:
     )
 
 
-def check_names(file: str, names: Sequence[str]) -> None:
+def check_names(file: str, names: Names) -> None:
     """Refuse names that are values or repeat.
 
     Messages number the columns, as names may be cells. Accepted are years at equal distances, and
@@ -116,7 +117,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
         )
 
 
-def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[str]]) -> None:
+def check_records(file: str, names: Names, records: Iterable[Names]) -> None:
     """Refuse a header that occurs among the first records.
 
     A column of numbers, or of repeated cells without its name, shows that the first line is a
@@ -147,7 +148,7 @@ def _named(cells: Counter[str]) -> bool:
     return 10 * once < cells.total() or all(map(is_value, filter(None, cells)))
 
 
-def _count(names: Sequence[str]) -> bool:
+def _count(names: Names) -> bool:
     given = [name for name in names if name]
     return bool(given) and given in (
         [str(place + start) for place in range(len(given))] for start in (0, 1)
@@ -261,7 +262,7 @@ def start_of(path: Path) -> Start:
     )
 
 
-def _with_words(names: Sequence[str], records: Sequence[Sequence[str]]) -> list[str]:
+def _with_words(names: Names, records: Sequence[Names]) -> list[str]:
     columns = zip(names, map(set, zip_longest(*records, fillvalue="")), strict=False)
     return [
         name
@@ -276,7 +277,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def text_frame(
-    text: bytes, path: Path, columns: Sequence[str], rows: int | None = None, as_text: bool = False
+    text: bytes, path: Path, columns: Names, rows: int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
     """Columns of a piece of a text file, without its header.
 
@@ -471,7 +472,7 @@ def mark_of(cell: str) -> str:
     return decimal[1] or decimal[2] if decimal else ""
 
 
-def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Marks:
+def marks_of(file: str, records: Iterable[Names], delimiter: str) -> Marks:
     """Number marks of a file from its first records.
 
     Raises

@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import DataError, pd, scipy
-from auditor.base.types import Array, Generator
+from auditor.base.types import Array, Generator, Pair
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Outline, Synthetic
 from auditor.numerics.statistics import root
@@ -108,7 +108,7 @@ def enough(rows: int | None) -> int:
     return n
 
 
-def draw(n: int, rho: float, rng: Generator) -> tuple[Array, Array]:
+def draw(n: int, rho: float, rng: Generator) -> Pair:
     """Ages (beta) and incomes (gamma) with correlation rho, (n,)."""
     normal, r = rng.standard_normal((n, 2)), copula_parameter(rho)
     # N_2 = r N_1 + √(1 − r²) E
@@ -148,7 +148,7 @@ def income_quantile(p: Array) -> Array:
     return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
 
 
-def with_correlation(x: Array, y: Array, rho: float) -> tuple[Array, Array]:
+def with_correlation(x: Array, y: Array, rho: float) -> Pair:
     """Standardised x, and y with x added for correlation ``rho``."""
     u = with_moments(x, Moments(0.0, 1.0))
     # e = residual of y on x;  v = rho u + √(1 − rho²) e
@@ -229,8 +229,7 @@ class OccupationLike(Values):
 
     def weights(self) -> Array:
         # a fixed shuffle
-        ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
-        weights = 1.0 / (ranks + 4.0)
+        weights = 1.0 / (np.random.Generator(np.random.PCG64(2009)).permutation(27) + 4.0)
         return np.asarray(weights / weights.sum())
 
 

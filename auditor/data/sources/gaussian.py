@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from auditor.base import DataError, counted, scipy
-from auditor.base.types import Array, Generator
+from auditor.base.types import Array, Generator, Pair
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, normal_cdf
 from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
@@ -191,7 +191,7 @@ def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
     return list(spectrum or ())
 
 
-def spectral(K_X: Array) -> tuple[Array, Array]:
+def spectral(K_X: Array) -> Pair:
     """Eigenvalues (N,), exactly 0 up to rounding, and eigenvectors."""
     lam, V = np.linalg.eigh(K_X)
     return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V

@@ -30,7 +30,7 @@ from auditor.runs.advice.candidates import (
     weakest,
 )
 from auditor.runs.advice.columns import USES, Chosen, Request, chosen, utility_of
-from auditor.runs.output import rendered_advice
+from auditor.runs.output import rendered
 from auditor.schemes.replacement.base import UniformScheme
 
 # -- Check a recommendation on the rows to be released, and without their order --------------------
@@ -169,16 +169,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     registry.discover(*registry.AUDITING)
     schemes = schemes_of(request)
     categories = isinstance(schemes[0], UniformScheme)
-    table = chosen(
-        request.data,
-        request.columns,
-        request.rows,
-        request.seed,
-        request.target,
-        request.unknown,
-        categories=categories,
-        bounds=request.bounds,
-    )
+    table = chosen(request, categories=categories)
     candidates = candidates_of(request, schemes, table)
     measures = [{"guarantees": {"delta": request.delta}}] if request.bounds else []
     asked = Asked(
@@ -193,7 +184,13 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         table.all_rows,
     )
     trials = Trials(asked, request.utility, request.epsilon, listener)
-    listener(_plan(request, candidates, asked))
+    first, paper = candidates[0], ""
+    if (start := first.start(request.unknown, request.epsilon)) is not None:
+        paper = f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
+    listener(
+        f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
+        f"({asked.rows:,} records, up to {asked.draws} draws of the noise each)"
+    )
     best: tuple[Tried, Candidate, int] | None = None
     try:
         for candidate in candidates:
@@ -204,7 +201,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
             ):
                 best = (trials.whole(candidate, place), candidate, place)
         if best is None:
-            first, most = candidates[0], candidates[0].places - 1
+            most = first.places - 1
             note = shuffled_note(asked, first, most, trials.audit(first, most))
             raise AuditorError("; ".join([trials.refusal(first), *([note] if note else [])]))
         trials.draw_out(candidates, *best[1:])
@@ -214,20 +211,6 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
             raise
         trials.closed, trials.stopped = True, stop.signal
     return _advice(request, table, asked, trials, *best, listener)
-
-
-def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
-    first = candidates[0]
-    start = first.start(request.unknown, request.epsilon)
-    paper = (
-        ""
-        if start is None
-        else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
-    )
-    return (
-        f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
-        f"({asked.rows:,} records, up to {asked.draws} draws of the noise each)"
-    )
 
 
 def _advice(
@@ -378,7 +361,5 @@ def write_advice(advice: Advice, folder: Path) -> list[Path]:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(paths[0], (HEAD.format(command=command) + text).encode())
-        write_atomically(
-            paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace")
-        )
+        write_atomically(paths[1], rendered("html", advice).encode("utf-8", "backslashreplace"))
     return paths

@@ -99,7 +99,7 @@ class Asked:
     def scenario(
         self,
         scheme: str,
-        levels: Sequence[float],
+        levels: Levels,
         title: str = "",
         attacks: Names = (),
         draws: int | None = None,
@@ -129,7 +129,7 @@ class Asked:
         }
 
     def audit(
-        self, scheme: str, levels: Sequence[float], attacks: Names = (), draws: int | None = None
+        self, scheme: str, levels: Levels, attacks: Names = (), draws: int | None = None
     ) -> AuditResult:
         """Audit of a release, against all attacks or some.
 
@@ -178,21 +178,18 @@ class Asked:
             expected = expected[1:]
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
-            unlucky = [
-                [one._replace(value=(one.value or 0.0) + sign * self._astray(one, draws, z))]
-                for one in cells
-            ]
+            # a sample's mean may also be off the mean of all records
+            off = SURE * sqrt(1.0 / self.part - 1.0)
+            unlucky = []
+            for one in cells:
+                reach = astray(one, draws, z) + off * (one.std_error or 0.0)
+                unlucky.append([one._replace(value=(one.value or 0.0) + sign * reach)])
             if (
                 judge_bounds(unlucky, Limits(at_least=target, at_most=None), "share unknown").status
                 == verdict
             ):
                 return verdict
         return "undecided"
-
-    def _astray(self, one: Measurement, draws: int, z: float) -> float:
-        """`astray`; for a sample also the distance of its mean from the mean of all records."""
-        sample = SURE * sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
-        return astray(one, draws, z) + sample
 
     def guess(
         self, candidate: Candidate, place: int, result: AuditResult, side: float = 1.0
@@ -205,7 +202,8 @@ class Asked:
         shares = self._single(self._judged(result, self.target), self.target)
         one = min(shares, key=lambda each: each.value or 0.0)
         z = quantile(1.0 - LEVEL / (1 if side > 0.0 else len(shares)))
-        margin = z * (one.std_error or 0.0) + self._astray(one, self.draws, z)
+        off = z + SURE * sqrt(1.0 / self.part - 1.0)
+        margin = astray(one, self.draws, z) + off * (one.std_error or 0.0)
         return by_closed_form(candidate, place, one.value or 0.0, self.target + side * margin)
 
     def strongest(self, result: AuditResult) -> dict[str, float]:

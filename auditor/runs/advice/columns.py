@@ -66,17 +66,7 @@ def sample_size(target: float) -> int:
     return int(min(max(n, MOST_ROWS), MOST_SAMPLED))
 
 
-def chosen(
-    source: str,
-    columns: Names | None,
-    rows: int | None,
-    seed: int,
-    target: str | None = None,
-    unknown: float = 0.5,
-    *,
-    categories: bool = False,
-    bounds: Bounds | None = None,
-) -> Chosen:
+def chosen(request: Request, *, categories: bool = False) -> Chosen:
     """Choose the columns to perturb and the records to measure.
 
     Raises
@@ -84,14 +74,28 @@ def chosen(
     AuditorError
         No column can be perturbed, or there are too few records.
     """
-    notes: list[str] = []
+    source, rows, bounds = request.data, request.rows, request.bounds
+    columns, notes = request.columns, list[str]()
     columns = list(bounds) if bounds and columns is None else columns
     if categories and (columns is None or len(columns) != 1):
         raise AuditorError(
             "categories are advised on one column at a time, as several are perturbed as one; name it with --columns"
         )
     if columns is None and is_file(source):
-        columns, notes = _usable(source, target)
+        why = {
+            column.name: "is what is to be predicted"
+            if column.name == request.target
+            else _unfit(column)
+            for column in describe(source).columns
+        }
+        columns = [name for name, reason in why.items() if not reason]
+        notes = [
+            f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason
+        ]
+        if not columns:
+            raise AuditorError(
+                "; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]])
+            )
     data: Plain = {"source": source, **({} if columns is None else {"columns": list(columns)})}
     if is_file(source) and columns is not None:
         blank = int(read_columns(source, columns).isna().any(axis=1).sum())
@@ -101,15 +105,18 @@ def chosen(
         )
     data |= {"categorical": list(columns or ())} if categories else {}
     data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
-    table = _loaded(data, seed)
+    table = _loaded(data, request.seed)
     if table.rows < FEWEST_ROWS:
         raise AuditorError(
             f"advice is measured, and needs at least {FEWEST_ROWS} records without blanks; there are {table.rows:,}"
         )
     if table.rows <= (rows or MOST_ROWS):
         return Chosen(data, data, table, table.rows, tuple(notes))
-    measured, every = data | {"rows": min(rows or sample_size(unknown), table.rows)}, table.rows
-    table = _loaded(measured, seed)
+    measured, every = (
+        data | {"rows": min(rows or sample_size(request.unknown), table.rows)},
+        table.rows,
+    )
+    table = _loaded(measured, request.seed)
     some = f"measured on the first {table.rows:,} of {every:,} records (--rows takes more)"
     notes.append(f"{some}; the scenario audits all of them, and has the last word")
     return Chosen(data, measured, table, every, tuple(notes))
@@ -125,22 +132,6 @@ def _loaded(data: Plain, seed: int) -> Table:
         bounds={name: (low, high) for name, (low, high) in data.get("bounds", {}).items()},
     )
     return load_table(use, stream(seed, "data"))
-
-
-def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
-    why = {
-        column.name: "is what is to be predicted" if column.name == target else _unfit(column)
-        for column in describe(source).columns
-    }
-    fit = [name for name, reason in why.items() if not reason]
-    notes = [
-        f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason
-    ]
-    if not fit:
-        raise AuditorError(
-            "; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]])
-        )
-    return fit, notes
 
 
 def _unfit(column: Column) -> str:

@@ -72,7 +72,17 @@ def append_copies(
             scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         check_takes_batches(scheme)
         if key is not None:
-            _check_keys(key, data, earlier, repeats)
+            new = file_keys(key, data)
+            out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
+            refuse_repeats(int(out.sum()), len(new.cells), "key", repeats, "say --repeats")
+        done = manifest.get("post_processing") or {}
+        if "unit" in done:
+            raise AuditorError(
+                f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
+            )
+        clips = done.get("clip", {}).items()
+        bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
+        step = done.get("round")
         asked = Asked(
             data,
             manifest["attributes"],
@@ -80,7 +90,7 @@ def append_copies(
             manifest["levels"],
             seed,
             manifest["precision"],
-            _treatment(manifest, missing, forms or {}),
+            Treatment(missing, step is not None, bounds, forms or {}, step),
         )
         tables = _tables_before(scheme, asked, earlier, folder, manifest)
         records = sum(table.rows for table in tables)
@@ -118,17 +128,6 @@ def _no_release(folder: Path) -> AuditorError:
     return AuditorError(
         f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
     )
-
-
-def _treatment(manifest: Options, missing: Blank, forms: Mapping[str, str]) -> Treatment:
-    done = manifest.get("post_processing") or {}
-    if "unit" in done:
-        raise AuditorError(
-            f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
-        )
-    clips = done.get("clip", {}).items()
-    bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
-    return Treatment(missing, "round" in done, bounds, forms, done.get("round"))
 
 
 def _tables_before(
@@ -196,9 +195,3 @@ def _past(
         copy_columns(folder / name, names).to_numpy(dtype=float)[start:] for name in last["copies"]
     )
     return (table.read(start, table.rows), *copies)
-
-
-def _check_keys(key: str, data: str, earlier: Names, allowed: bool) -> None:
-    new = file_keys(key, data)
-    out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
-    refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")

@@ -7,17 +7,16 @@ is no longer exact for finished copies (docs/release.md).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from math import ceil, floor, inf, isinf, isnan, nan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Generator, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Flags, Generator, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import MOST_PLACES
@@ -56,7 +55,18 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     else:
         found = _drawn_numbers(scheme, asked, levels)
     parts = _blanked(found.parts, asked) if kept else found.parts
-    return found._replace(parts=parts, notes=[*_notes_of_blanks(missing, *blanks), *found.notes])
+    notes, (records, incomplete, cells) = list(found.notes), blanks
+    if blanks.total:
+        most = quoted(max(cells, key=lambda name: cells[name]))
+        where = f"{counted(blanks.total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
+        told = {
+            "drop": f"dropped: {where}; these records are in no copy",
+            "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
+            "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
+            "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
+        }
+        notes.insert(0, told[missing])
+    return found._replace(parts=parts, notes=notes)
 
 
 def _drawn_categories(
@@ -172,22 +182,6 @@ def _notes_of(columns: Mapping[str, Finish], asked: Treatment) -> Iterator[str]:
         yield f"not rounded: {listed(left)}, as {'it has' if len(left) == 1 else 'they have'} no resolution"
     if asked.rounded or asked.bounds:
         yield "copies that are rounded or cut off are not those that Theorem 4 is exact for: audit the files (scheme: published)"
-
-
-def _notes_of_blanks(
-    missing: Blank, records: int, incomplete: int, cells: Mapping[str, int]
-) -> Iterator[str]:
-    total = sum(cells.values())
-    if not total:
-        return
-    most = quoted(max(cells, key=lambda name: cells[name]))
-    where = f"{counted(total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
-    yield {
-        "drop": f"dropped: {where}; these records are in no copy",
-        "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
-        "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
-        "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
-    }[missing]
 
 
 # -- requests for copies, and finishing of drawn columns -------------------------------------------
@@ -319,11 +313,18 @@ class Asked:
         Raises
         ------
         AuditorError
-            The table has none, or a value outside its domain.
+            The table has none, one without values, or a value outside its domain.
         """
         held = None
         if blanks:
-            held = filled_categories(self.raw(), self.domains)
+            parts = []
+            for name, column in pd.concat(list(self.raw()), ignore_index=True).items():
+                if not column.notna().any():
+                    raise AuditorError(f"column {quoted(name)} has no values at all")
+                check_plain(str(name), column)
+                filled = column.fillna(column.mode()[0])
+                parts.append(of_column(filled, str(name), self.domains.get(str(name))))
+            held = product([attribute for attribute, _ in parts], [codes for _, codes in parts])
         elif self.columns is not None or not is_file(self.data):
             domains = {name: self.domains.get(name) for name in self.columns or ()}
             held = self.table(categorical=domains).categorical
@@ -332,27 +333,6 @@ class Asked:
                 "a uniform scheme perturbs categories: name the columns to take as such with --columns"
             )
         return held
-
-
-def filled_categories(
-    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]
-) -> CategoricalTable:
-    """Categories in memory, each column's commonest value in place of blanks.
-
-    Raises
-    ------
-    AuditorError
-        A column has no values at all, or some outside its domain.
-    """
-    frame = pd.concat(list(frames), ignore_index=True)
-    parts = []
-    for name, column in frame.items():
-        if not column.notna().any():
-            raise AuditorError(f"column {quoted(name)} has no values at all")
-        check_plain(str(name), column)
-        filled = column.fillna(column.mode()[0])
-        parts.append(of_column(filled, str(name), domains.get(str(name))))
-    return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
 
 
 ROUNDED = 2.0**-24
@@ -419,7 +399,7 @@ def _places(step: float) -> int:
 
 
 def finishes(
-    table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: NDArray[np.bool_] | None
+    table: Table, kinds: Mapping[str, Stored], asked: Treatment, whole: Flags | None
 ) -> dict[str, Finish]:
     """Finishing of each column.
 
@@ -488,7 +468,7 @@ def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def in_single(parts: Parts, noise: NDArray[np.float64] | None) -> Parts:
+def in_single(parts: Parts, noise: Array | None) -> Parts:
     """Yield copies as 32-bit numbers.
 
     Exact for multiples on a grid. Rounding that swallows the noise, or equates copies, is refused.

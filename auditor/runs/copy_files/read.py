@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, pd
+from auditor.base.types import Options
 from auditor.data.columns.checks import SINCE
 from auditor.data.formats.release_folder import (
     MANIFEST,
@@ -134,8 +135,12 @@ class FolderLineage(Lineage):
             rows = slice(start, start := start + part["rows"])
             later = f"-batch-{number}" if number > 1 else ""
             new = out[len(part["copies"]) :]
-            copies = [pd.DataFrame(made.copies[k]).iloc[rows] for k in new]
-            frames += _with_kept(copies, part, self.folder)
+            copies: Sequence[pd.DataFrame] = [pd.DataFrame(made.copies[k]).iloc[rows] for k in new]
+            if part.get("kept") and copies:
+                old_file = str(self.folder / part["copies"][0])
+                kept = kept_columns(old_file, part["kept"])
+                copies = next(beside_kept(iter([copies]), kept, column_names(old_file)))
+            frames += copies
             names = [f"copy-{out.index(k) + 1}{later}{suffix}" for k in new]
             paths += [self.folder / name for name in names]
             part["copies"] = [*part["copies"], *names]
@@ -154,9 +159,7 @@ class FolderLineage(Lineage):
         return replace(made, line=self)
 
 
-def _check_table(
-    scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
-) -> None:
+def _check_table(scheme: Scheme, X: pd.DataFrame, parts: Sequence[Options], folder: Path) -> None:
     """Refuse another table or order by comparable fingerprints, without blanks and dates."""
     start = 0
     for part in parts:
@@ -190,15 +193,6 @@ def _grid(
         return None
     found = dict(zip(table.attributes, grid, strict=True))
     return {name: min(step, (before or found)[name]) for name, step in found.items()}
-
-
-def _with_kept(
-    copies: list[pd.DataFrame], part: Mapping[str, Any], folder: Path
-) -> Sequence[pd.DataFrame]:
-    if not part.get("kept") or not copies:
-        return copies
-    first = str(folder / part["copies"][0])
-    return next(beside_kept(iter([copies]), kept_columns(first, part["kept"]), column_names(first)))
 
 
 def _no_whole_release(folder: Path) -> AuditorError:

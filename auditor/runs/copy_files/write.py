@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
-from auditor.base.types import Names, Options, Plain
+from auditor.base.types import Levels, Names, Options, Plain
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import (
@@ -42,7 +42,6 @@ from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.draw import (
     AS_DRAWN,
     Asked,
-    Blank,
     Parts,
     Precision,
     Scheme,
@@ -55,7 +54,7 @@ from auditor.scenario.stated_levels import sized_by_bounds
 def write_copies(
     data: str,
     scheme: str,
-    levels: Sequence[float] | Mapping[str, Sequence[float]],
+    levels: Levels | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
     columns: Names | None = None,
@@ -106,10 +105,28 @@ def write_copies(
     """
     parameters = dict(parameters or {})
     if isinstance(levels, Mapping):
-        levels, parameters, columns = _sized(
-            data, scheme, parameters, levels, bounds, columns, rows, treatment.missing
-        )
-    kind = form or ("parquet" if _is_parquet(data) else "csv")
+        ((currency, stated),) = levels.items()
+        if not all(one > 0 for one in stated):
+            raise AuditorError(f"--{currency} must be numbers above 0")
+        columns = list(bounds) if columns is None else list(columns)
+        if sorted(columns) != sorted(bounds):
+            raise AuditorError(
+                "--columns and --bounds must name the same columns; leave --columns out"
+            )
+        bounds = {name: bounds[name] for name in columns}
+        levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+        missing = "drop" if treatment.missing == "keep" else treatment.missing
+        table = load_table(DataUse(data, columns, rows, missing, bounds=bounds), stream(0, "data"))
+        if table.blanks is not None and table.blanks.any():
+            raise AuditorError(
+                f"--{currency} is not kept by --missing mean: one record also moves each of "
+                f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
+            )
+    parquet = (
+        path.suffix.lower() == ".parquet" or (path.is_dir() and any(path.glob("*.parquet")))
+        for path in located(data)
+    )
+    kind = form or ("parquet" if any(parquet) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, kept = _selection(data, columns, keep)
@@ -179,41 +196,6 @@ def _selection(
     if columns is None:
         columns = [name for name in names if name not in wanted]
     return columns, wanted
-
-
-def _is_parquet(data: str) -> bool:
-    return any(
-        path.suffix.lower() == ".parquet" or (path.is_dir() and any(path.glob("*.parquet")))
-        for path in located(data)
-    )
-
-
-def _sized(
-    data: str,
-    scheme: str,
-    parameters: Plain,
-    guarantees: Mapping[str, Sequence[float]],
-    bounds: Bounds,
-    columns: Names | None,
-    rows: int | None,
-    missing: Blank,
-) -> tuple[list[float], Plain, list[str]]:
-    ((currency, stated),) = guarantees.items()
-    if not all(one > 0 for one in stated):
-        raise AuditorError(f"--{currency} must be numbers above 0")
-    names = list(bounds) if columns is None else list(columns)
-    if sorted(names) != sorted(bounds):
-        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
-    bounds = {name: bounds[name] for name in names}
-    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
-    use = DataUse(data, names, rows, "drop" if missing == "keep" else missing, bounds=dict(bounds))
-    table = load_table(use, stream(0, "data"))
-    if table.blanks is not None and table.blanks.any():
-        raise AuditorError(
-            f"--{currency} is not kept by --missing mean: one record also moves each of "
-            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
-        )
-    return levels, parameters, names
 
 
 # -- one batch of records --------------------------------------------------------------------------

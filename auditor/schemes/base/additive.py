@@ -31,7 +31,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from auditor.base import AuditorError, PluginError, counted
-from auditor.base.types import Array, Arrays, Levels, unprinted
+from auditor.base.types import Array, Arrays, Levels, Shape, unprinted
 from auditor.numerics.blocks import block_rows, evenly
 from auditor.numerics.linear_algebra import (
     Autoregression,
@@ -197,8 +197,14 @@ def _stationary(
     return serial
 
 
-Serial = Annotated[Literal["none", "data"] | list[float], AfterValidator(_stationary)]
-SERIAL = "dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an autoregression"
+Serial = Annotated[
+    Literal["none", "data"] | list[float],
+    AfterValidator(_stationary),
+    Field(
+        description="dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an "
+        "autoregression"
+    ),
+]
 
 
 def serial_law(
@@ -245,7 +251,7 @@ class SerialRows:
             law.lead(rows, end)
         return cls(rows)
 
-    def standard_normal(self, shape: tuple[int, ...]) -> Array:
+    def standard_normal(self, shape: Shape) -> Array:
         self._given += shape[0]
         return self._rows[self._given - shape[0] : self._given]
 
@@ -300,8 +306,8 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Noise's autoregression, or None if independent."""
-        return None
+        """Noise's autoregression, or None if independent, as without the parameter."""
+        return serial_law(getattr(self.parameters, "serial", "none"), table)
 
     def shape(self, table: TableMoments) -> Array:
         """``K_0``, the covariance of level-1 noise, shape (N, N)."""
@@ -402,7 +408,7 @@ class AdditiveSampler:
                 if self.key.grid and step.fresh:
                     snap(y, np.array(self.key.grid))
 
-    def _innovation(self, rng: Rng | SerialRows, shape: tuple[int, ...]) -> Array:
+    def _innovation(self, rng: Rng | SerialRows, shape: Shape) -> Array:
         if self.distribution != "uniform":
             g = rng.standard_normal(shape)
         else:
@@ -410,7 +416,7 @@ class AdditiveSampler:
             g = np.sqrt(12.0) * (rng.random(shape) - 0.5)
         return g if self._root is None else g @ self._root
 
-    def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Rng | SerialRows:
+    def _stream(self, index: int, copy: int, shape: Shape) -> Rng | SerialRows:
         level, law = self.levels[copy - 1], self.serial
         rng = noise_stream(self.key, index, copy, level)
         if law is None:

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Levels
+from auditor.base.types import Array, Flags, Levels, frozen
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
 from auditor.numerics.statistics import root
@@ -101,7 +101,7 @@ MOST_CORNERS = 20
 BOX = "an upper bound: over the corners of more than 20 attributes the largest length is bounded, not found"
 
 
-@dataclass(frozen=True)
+@frozen
 class Length:
     """Largest Mahalanobis length of a change; ``note`` if only a bound."""
 
@@ -116,7 +116,7 @@ class Length:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Filled:
     """Cells that hold a column's mean.
 
@@ -205,7 +205,7 @@ WHOLE = 1e-9
 """Rounding tolerance of a whole number of units."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Figure:
     """One figure of a guarantee, infinite if none."""
 
@@ -217,7 +217,7 @@ Guarantee = dict[str, Figure]
 """By metric: ``gaussian_dp`` (μ), ``epsilon`` (pure), ``epsilon_at_delta`` (at the stated δ)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Guarantees:
     """Guarantees of coalitions' copies.
 

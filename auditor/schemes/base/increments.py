@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, nearest, quoted
-from auditor.base.types import Array, Arrays, Levels, unprinted
+from auditor.base.types import Array, Arrays, Levels, Pair, unprinted
 from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
@@ -117,7 +117,7 @@ class ProcessSampler:
             np.copyto(y, parents[1], where=gap == U)
 
     @cached_property
-    def _fraction(self) -> tuple[Array, Array]:
+    def _fraction(self) -> Pair:
         return as_fraction(np.ones(1) if self.units is None else self.units)
 
     def _gap(self, low: Array, high: Array) -> Array:
@@ -140,11 +140,10 @@ class ProcessSampler:
         # an imputed mean may be off the lattice; the added noise is whole
         if not self.key.grid:
             rest = low - k * steps / power
-            off = (np.abs(rest) > SLACK * self.units) & (self.variances > 0)
-            np.add(y, rest, out=y, where=off)
+            np.add(y, rest, out=y, where=(np.abs(rest) > SLACK * self.units) & (self.variances > 0))
 
 
-def as_fraction(units: Array) -> tuple[Array, Array]:
+def as_fraction(units: Array) -> Pair:
     """Units as ``steps/power``, with a power of ten if possible.
 
     With at most six decimal places, ``k·steps/power`` is the double nearest to k units.
@@ -221,15 +220,10 @@ class MultilevelProcess(ProcessScheme):
         "Nothing of the data: the noise's increments are independent of them and of each other."
     )
 
-    def level_covariance(self, levels: Levels) -> Array:
-        return min_covariance(levels)
-
-    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        return bridge_plan(levels, existing)
-
-    def released_plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        # a copy above the last is then a function of it, even rounded to a grid
-        return upward_plan(levels, existing)
+    level_covariance = staticmethod(min_covariance)
+    plan = staticmethod(bridge_plan)
+    # a copy above the last is then a function of it, even rounded to a grid
+    released_plan = staticmethod(upward_plan)
 
 
 class IndependentProcess(FreshNoise, ProcessScheme):
@@ -284,9 +278,8 @@ class LatticeScheme(ProcessScheme):
 class MultilevelLattice(LatticeScheme, MultilevelProcess):
     """One process of whole numbers for all copies of a request."""
 
-    def plan(self, levels: Levels, existing: int = 0) -> list[Step]:
-        # increments are many times faster to draw than bridges
-        return upward_plan(levels, existing)
+    # increments are many times faster to draw than bridges
+    plan = staticmethod(upward_plan)  # type: ignore[assignment]
 
 
 def units_of(

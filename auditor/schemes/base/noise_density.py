@@ -15,7 +15,6 @@ k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -24,7 +23,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
-from auditor.base.types import Array, Flags
+from auditor.base.types import Array, Flags, frozen
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 from auditor.results.files import located
@@ -52,7 +51,7 @@ def geometric_rate(v: float) -> float:
     return float(2.0 * np.arcsinh(1.0 / np.sqrt(2.0 * v)))
 
 
-@dataclass(frozen=True)
+@frozen
 class NoiseDensity:
     """Noise of one attribute.
 
@@ -239,7 +238,9 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``: the mean of the
     lattice forms of Lugannani & Rice 1980 for ``P(K ≥ k)`` and ``P(K > k)``.
     """
-    w = _signed_root(k, v)
+    # w = √(2(k·arsinh(k/v) + v − √(k² + v²)))
+    gap = k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v)
+    w = np.sqrt(2.0 * np.clip(gap, 0.0, None))
     far = np.maximum(w, 1e-3)  # closer to 0 both terms equal 1 up to a share of w/v
     add = (
         0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
@@ -247,11 +248,6 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     return scipy.special.ndtr(-w) + np.where(
         w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add
     )
-
-
-def _signed_root(k: Array, v: float) -> Array:
-    """``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
-    return np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
 
 
 # -- Shapes of additive noise: ``K_0``, a row's covariance at level 1 ------------------------------

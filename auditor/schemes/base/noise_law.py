@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, unprinted
+from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, Pair, unprinted
 from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
@@ -248,11 +248,10 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
     if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):
         return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
-    by_attribute = by_copy.mT.reshape(-1, M)
-    return (by_attribute @ A).reshape(-1, N, M).mT.reshape(W.shape)
+    return (by_copy.mT.reshape(-1, M) @ A).reshape(-1, N, M).mT.reshape(W.shape)
 
 
-def _increments(levels: Array) -> tuple[Array, Array]:
+def _increments(levels: Array) -> Pair:
     order = np.argsort(levels, kind="stable")
     below = np.empty_like(levels)
     below[order] = np.concatenate([[0.0], levels[order][:-1]])
@@ -318,15 +317,15 @@ def makes_useless(law: NoiseLaw) -> Flags:
     Other noise needs one process.
     """
     M = law.copies
-    if isinstance(law, KroneckerNoise) and law.one_process:
-        levels = np.diag(law.level_covariance)
-        return levels[:, None] <= levels
+    if isinstance(law, DenseNoise):
+        K, width = law.covariance, law.width
+    else:
+        K, width = law.level_covariance, 1
+        if law.one_process:
+            return np.diag(K)[:, None] <= np.diag(K)
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
-    width = 1 if isinstance(law, KroneckerNoise) else law.width
-    blocks = (law.level_covariance if isinstance(law, KroneckerNoise) else law.covariance).reshape(
-        M, width, M, width
-    )
+    blocks = K.reshape(M, width, M, width)
     own = np.einsum("abac->abc", blocks)
     variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
     deviation = np.sqrt(variance)
@@ -362,7 +361,7 @@ class IncrementDensity(NamedTuple):
     rest: float
     moving: NoiseDensity
 
-    def distribution(self, t: Array) -> tuple[Array, Array]:
+    def distribution(self, t: Array) -> Pair:
         """Distribution function, with half of t, and ``P(t)``."""
         at = np.asarray(t, dtype=float)
         point = (

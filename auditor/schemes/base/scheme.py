@@ -13,7 +13,18 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError, did_you_mean
-from auditor.base.types import Array, Arrays, Block, Coalition, Coalitions, Levels, unprinted
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Block,
+    Coalition,
+    Coalitions,
+    Levels,
+    Names,
+    Options,
+    Plain,
+    unprinted,
+)
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
 from auditor.numerics.blocks import seal
 from auditor.numerics.linear_algebra import deviations
@@ -223,7 +234,7 @@ class Scheme(Plugin):
     trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
     """Three levels for ``auditor.testing``, unless the scheme has its own.
     """
-    other_trials: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    other_trials: ClassVar[tuple[Options, ...]] = ()
     """Parameters besides ``trial`` for attacks in ``auditor.testing``.
     """
 
@@ -289,7 +300,7 @@ class Scheme(Plugin):
         return len(levels)
 
     @property
-    def public(self) -> dict[str, Any]:
+    def public(self) -> Plain:
         """The scheme's public name and parameters."""
         return {"name": self.name, **self.parameters.model_dump()}
 
@@ -301,11 +312,11 @@ class Scheme(Plugin):
         """Memory for records of a copy."""
         return np.empty((rows, self.output_width(width)))
 
-    def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
+    def to_columns(self, copy: Array, attributes: Names) -> Array:
         """Copy's rows as released columns, (b, output_width(N))."""
         return copy
 
-    def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
+    def from_columns(self, columns: Array, attributes: Names) -> Array:
         """Rows of a copy from its released columns."""
         return columns
 

@@ -33,7 +33,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Block, ClassRecords, Coalition, Coalitions, Flags, Indices
+from auditor.base.types import (
+    Array,
+    Block,
+    ClassRecords,
+    Coalition,
+    Coalitions,
+    Flags,
+    Indices,
+    Pair,
+)
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -84,7 +93,7 @@ def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, Fla
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
-def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
+def ranges(copies: Sequence[ClassRecords]) -> Pair:
     """Each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
@@ -186,8 +195,7 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
     if distance == "equal":
         return 0.5 * np.abs(gap).sum(axis=1)
     if distance == "ordered":
-        steps = max(1, len(values) - 1)
-        return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / steps
+        return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / max(1, len(values) - 1)
     # inner nodes: height/H times the lesser of surplus and deficit among children (li2007)
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *distance[value]) for value in values)):
@@ -438,8 +446,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
     if not cuts.size:
         return None
     below = np.cumsum(sizes[order])[cuts]
-    place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
-    return low <= reach[cuts[place]]
+    return low <= reach[cuts[min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)]]
 
 
 def _members(numbers: Indices) -> list[Indices]:
@@ -476,7 +483,7 @@ def full_domain(
     return None
 
 
-def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> tuple[Array, Array]:
+def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> Pair:
     low, high = Q.copy(), Q.copy()
     for j, width in enumerate(rungs):
         if isinstance(width, np.ndarray):

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import Array, Arrays, Flags, Indices, Levels
+from auditor.base.types import Array, Arrays, Flags, Indices, Levels, Shape
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
@@ -414,7 +414,7 @@ class FactorSampler(NamedTuple):
                 snap(y, np.array(self.key.grid))
 
 
-def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:
+def factors(level: float, shape: Shape, rng: Rng, logs: bool) -> Array:
     """Factors ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``."""
     noise = np.sqrt(level) * rng.standard_normal(shape)
     return np.exp(noise - level / 2.0) if logs else 1.0 + noise

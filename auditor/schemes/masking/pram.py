@@ -163,7 +163,6 @@ def invariant(P: Array, q: Array) -> Array:
     [[0.667, 0.333], [0.333, 0.667]]
     """
     joint = q[:, None] * P
-    shown = joint.sum(axis=0)
-    Q = quotient(joint, shown).T
+    Q = quotient(joint, joint.sum(axis=0)).T
     # outputs of probability 0 are spread by q
     return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

@@ -38,13 +38,8 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes, Indices, Levels, unprinted
-from auditor.data.columns.categorical_table import (
-    BLOCK_WIDTH,
-    Attribute,
-    CategoricalTable,
-    code_type,
-)
+from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, code_type
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import quotient
@@ -86,8 +81,7 @@ def coins(
     else:
         given, some = low / high + (1 - low / high) * pi, pi > 0
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) * quotient(pi, given, where=some)))
-    differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
-    return equal, differ
+    return equal, Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
 
 
 def replacements(
@@ -127,15 +121,13 @@ class Draws:
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         """``left``, ``right`` or a fresh value, by the coins."""
-        n = left.size
-        coin = self.uniforms(n)
+        coin = self.uniforms(left.size)
         out = np.array(left, copy=True)
         if right is None:
             stands = np.flatnonzero(coin >= equal.left)
         else:
             same, kept = left == right, np.asarray(equal.left + equal.right)
-            tails = coin >= np.where(same, equal.left, differ.left)
-            np.copyto(out, right, where=tails)
+            np.copyto(out, right, where=coin >= np.where(same, equal.left, differ.left))
             stands = np.flatnonzero(
                 coin
                 >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right)
@@ -244,7 +236,7 @@ class Copies(ABC):
     def copy(self, number: int) -> Codes:
         """Copy ``number`` (from 1), shape (n,)."""
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         """Each tuple's changes of value by falling level, plus 1, (n,)."""
         order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
         copies = (self.copy(place + 1) for place in order)
@@ -264,8 +256,7 @@ class FreshCopies(Copies):
     """Independent retention-replacement per copy, redrawn on request."""
 
     def copy(self, number: int) -> Codes:
-        rng = stream_of(self._keys[number - 1], number)
-        return self._drawn(self.levels[number - 1], rng)
+        return self._drawn(self.levels[number - 1], stream_of(self._keys[number - 1], number))
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
         values = self.original.copy()
@@ -296,7 +287,7 @@ class BlockedCopies(Copies):
     def copy(self, number: int) -> Codes:
         return np.concatenate([block.copy(number) for block in self.blocks])
 
-    def history_sizes(self) -> NDArray[np.integer[Any]]:
+    def history_sizes(self) -> Integers:
         return np.concatenate([block.history_sizes() for block in self.blocks])
 
 
@@ -487,11 +478,17 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
             )
         held = {names[0]: held[""]}
     check_columns(held, names, "replacement", "no chances")
-    return [_of(attribute, held[attribute.name]) for attribute in table.attributes]
+    for attribute in table.attributes:
+        if len(shares := held[attribute.name]) != attribute.size:
+            wanted = f"{attribute.size:,} chances, one for each category in order"
+            raise AuditorError(
+                f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
+            )
+    return [held[name] for name in names]
 
 
 def check_columns(
-    held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
+    held: Iterable[str], names: Names, what: str, none: str, remedy: str = ""
 ) -> None:
     """Refuse a parameter that lacks or adds a column (``AuditorError``)."""
     for name in held:
@@ -504,20 +501,10 @@ def check_columns(
             raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
 
 
-def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
-    if len(shares) != attribute.size:
-        wanted = f"{attribute.size:,} chances, one for each category in order"
-        raise AuditorError(
-            f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
-        )
-    return shares
-
-
 def never_drawn(pi: Array | None) -> str:
     """Warning about values that are never drawn, or ""."""
-    count = 0 if pi is None else int((pi == 0).sum())
-    if not count:
+    if pi is None or pi.all():
         return ""
-    assert pi is not None
+    count = int((pi == 0).sum())
     are = "is" if count == 1 else "are"
     return f"{count:,} of {pi.size:,} values {are} never drawn as replacements: a copy that shows one shows the original, and ε is infinite"

@@ -34,13 +34,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Arrays, Codes, Flags, Levels, unprinted
+from auditor.base.types import Array, Arrays, Codes, Flags, Integers, Levels, unprinted
 from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
@@ -123,7 +122,7 @@ class UniformLaw:
         """``1/min π``."""
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
-    def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
+    def redrawn_as(self, retention: float, y: Integers) -> float | Array:
         """``(1 − p)·π_y`` of every y, (b,), or one number."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
@@ -157,8 +156,7 @@ class UniformLaw:
                 f"copy {target} is {what} copy {source}: its law given that copy depends on the prior"
             )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
-        seen = pair.sum(axis=1, keepdims=True)
-        return quotient(pair, seen, np.nan)
+        return quotient(pair, pair.sum(axis=1, keepdims=True), np.nan)
 
     def given_original(self) -> Array:
         """``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
@@ -170,8 +168,7 @@ class UniformLaw:
             low = self.levels[place]
             joint = joint[..., None] * transition_matrix(step(high, low), self.size, self.pi)
             high = low
-        order = [0, *(place + 1 for place in self.descending)]
-        return np.transpose(joint, np.argsort(order))
+        return np.transpose(joint, np.argsort([0, *(place + 1 for place in self.descending)]))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
@@ -256,8 +253,7 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    known = float(quotient(squares, shown).sum())
-    return 1.0 - (known - blind) / (1.0 - blind)
+    return 1.0 - (float(quotient(squares, shown).sum()) - blind) / (1.0 - blind)
 
 
 @unprinted
@@ -375,7 +371,7 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
     return (counts + w * U) / (counts.sum(axis=1, keepdims=True) + w), log
 
 
-def evidence(counts: NDArray[np.integer[Any]], alpha: Array) -> float:
+def evidence(counts: Integers, alpha: Array) -> float:
     """Dirichlet-multinomial log-likelihood of counts, (s, s).
 
     Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
@@ -394,5 +390,4 @@ def estimated_retention(x: Codes, y: Codes, size: int, pi: Array | None = None) 
     chance = 1 / size if pi is None else float(np.mean(pi[x]))
     if chance >= 1.0:
         return 0.0
-    agree = float(np.mean(x == y))
-    return min(max(0.0, (agree - chance) / (1 - chance)), 1.0 - 0.5 / (x.size + 1))
+    return min(max(0.0, (float(np.mean(x == y)) - chance) / (1 - chance)), 1.0 - 0.5 / (x.size + 1))
