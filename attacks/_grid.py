@@ -61,18 +61,19 @@ class Axis:
         y = np.linspace(low, high, int(FINE * (high - low) / std) + 1)
         return y, *alone(self.channel).within(y[:, None], self.edges)
 
-    def within(self, copies: Array) -> tuple[Array, Array]:
-        """Return each bin's mean likelihood and mean value, of copies (b, k).
+    def within(self, copies: Array, parts: Sequence[int] = (0, 1)) -> list[Array]:
+        """Return ``parts`` of each bin's mean likelihood and mean value, of copies (b, k).
 
         A smooth channel's table is four times as fast, and off by under 1/250 of a deviation.
         """
         width = self.edges[-1] - self.edges[0]
         if not self.channel.smooth or FINE * width > MOST_TABLED * self.channel.noise.std:
-            return self.channel.within(copies, self.edges)
-        y, likelihood, inside = self._table
+            found = self.channel.within(copies, self.edges)
+            return [found[part] for part in parts]
+        y, *table = self._table
         place = np.rint((self.channel.value(copies) - y[0]) / (y[1] - y[0]))
         place = np.clip(place, 0, len(y) - 1).astype(np.intp)
-        return likelihood[place], inside[place]
+        return [table[part].take(place, axis=0) for part in parts]
 
     @property
     def given_away(self) -> bool:
@@ -123,7 +124,8 @@ class Grid:
 
         p arrays of shape (b, B_j), and shape (b,).
         """
-        P, scale, _ = self._weighed(each)
+        L = [axis.within(y, [0])[0] for axis, y in zip(self.axes, each, strict=True)]
+        P, scale = self._weighed(L)
         return [P_j * scale[:, None] for P_j in P], scale > 0
 
     def means(self, each: Sequence[Array]) -> Array:
@@ -134,20 +136,20 @@ class Grid:
         values = [axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)]
         if all(axis.given_away for axis in self.axes):
             return np.stack(values, axis=1)
-        P, scale, inside = self._weighed(each)
+        pairs = [axis.within(y) for axis, y in zip(self.axes, each, strict=True)]
+        L, inside = zip(*pairs, strict=True)
+        P, scale = self._weighed(L)
         found = [
             np.where(scale > 0, scale * np.einsum("ib,ib->i", P_j, M), value)
             for P_j, M, value in zip(P, inside, values, strict=True)
         ]
         return np.stack(found, axis=1)
 
-    def _weighed(self, each: Sequence[Array]) -> tuple[list[Array], Array, list[Array]]:
-        pairs = [axis.within(y) for axis, y in zip(self.axes, each, strict=True)]
-        L = [likelihood for likelihood, _ in pairs]
+    def _weighed(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
         P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
         total = P[0].sum(axis=1)
         scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
-        return P, scale, [inside for _, inside in pairs]
+        return P, scale
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
         """Return the probability of cells in all p masks, shape (b,).
@@ -211,8 +213,9 @@ def reconstructed(
 
 def along(tensor: Array, matrices: Sequence[Array]) -> Array:
     """Apply one matrix to each axis of a tensor."""
-    for axis, matrix in enumerate(matrices):
-        tensor = np.moveaxis(np.tensordot(matrix, tensor, (1, axis)), 0, axis)
+    for matrix in matrices:  # each moves its axis to the end
+        rest = tensor.shape[1:]
+        tensor = (tensor.reshape(len(tensor), -1).T @ matrix.T).reshape(*rest, len(matrix))
     return tensor
 
 

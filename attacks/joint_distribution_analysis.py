@@ -55,7 +55,7 @@ from .distribution_analysis import shortest
 from .mixture_estimate import least_noise, normal_prior
 
 MOST_CELLS = 2**16
-CHUNK_ROWS = 1024
+CHUNK_ROWS = 4096
 
 
 @register
@@ -173,6 +173,8 @@ class OnGrids(Reconstruction):
             # excludes nearly all records
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
+            if not maybe.size:
+                continue
             ends = [
                 bounds(axis, y[maybe], P_j[maybe], explained[maybe], share)
                 for axis, y, P_j in zip(grid.axes, each, P, strict=True)

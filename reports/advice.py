@@ -36,8 +36,9 @@ ADVERSARY = (
 )
 HOW = (
     "On paper: the error of the best linear attack (for retention, of exact Bayes) is an upper bound on the share unknown. It also ranks "
-    "pooled copies. Measured: the error of every attack, first on a single copy that is equivalent to all copies under the law, then on "
-    "the whole release. ± is the deviation of one release from the mean of many, 95 times in 100. "
+    "pooled copies. Measured: the errors of the strongest attacks, on a single copy that is equivalent to all copies under the law, then "
+    "on the whole release, there of every attack unless a sample is measured. "
+    "± is the deviation of one release from the mean of many, 95 times in 100. "
     "The target is met if every draw leaves it, and their mean exceeds it so far that `exposure` will hold in 199 of 200 audits of a new "
     "release with normal errors. By any law, a new release leaves less than each of R draws with probability 1/(R + 1). The target is "
     "missed if `exposure` will fail in 199 of 200. In between no level is recommended. Fewer records spread more and need more noise."

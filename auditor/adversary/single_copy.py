@@ -17,16 +17,18 @@ Iterations stop early, since convergence makes spikes.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from auditor.adversary.attack import Affine, LinearAttack
+from auditor.adversary.attack import Affine, AffineStack, LinearAttack
 from auditor.adversary.knowledge import Perfect
-from auditor.adversary.view import View
+from auditor.adversary.view import View, combinations
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, unprinted
+from auditor.base.types import Array, Coalition, unprinted
 from auditor.numerics.blocks import Moments
+from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -45,10 +47,14 @@ def combined_noise(view: View, covariance: Array) -> Array:
     if not isinstance(view.law, KroneckerNoise):
         W = view.averaging
         return W @ view.law.covariance @ W.T
-    v = view.combined_variance
-    if view.law.follows_data and not isinstance(view.knowledge, Perfect):
+    return noise_of(view, view.law, np.asarray(view.combined_variance), covariance)
+
+
+def noise_of(view: View, law: KroneckerNoise, v: Array, covariance: Array) -> Array:
+    """``combined_noise`` of noise multiples ``v``, shape (..., N, N)."""
+    if law.follows_data and not isinstance(view.knowledge, Perfect):
         return covariance * (v / (1.0 + v))
-    return v * view.law.shape
+    return np.asarray(v * law.shape)
 
 
 def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
@@ -78,6 +84,24 @@ class SampleFilter(LinearAttack):
         mean, _, _, V = view.spectrum
         V = V[:, : self._kept(view)]
         return filter_map(view, V @ V.T, mean, fixed=False)
+
+    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
+        """Maps of many coalitions: ten times as fast as one at a time."""
+        law = view.law
+        if not isinstance(law, KroneckerNoise):
+            return super().affine_batch(view, coalitions)
+        levels = Levels.of(law.level_covariance, view.copies, coalitions)
+        w, v = levels.of_moments
+        mean, covariance = combinations(w, view.held.mean, view.held_covariance)
+        values, V = descending_eigen(covariance)
+        variances = (
+            np.trace(noise_of(view, law, v[:, None, None], covariance), 0, 1, 2) / view.width
+        )
+        kept = [self.kept(*one, view.held.count) for one in zip(values, variances, strict=True)]
+        V = V * (np.arange(view.width) < np.array(kept)[:, None])[:, None]
+        F = V @ V.mT
+        offsets = mean - (F @ mean[..., None])[..., 0]
+        return AffineStack(spread_out(w, F), offsets, False, levels.coalitions)
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
         """Bounds on the error by eigenvalues alone.

@@ -27,7 +27,7 @@ The verdict states the number of attacks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -189,25 +189,29 @@ def shares_unknown(
     """Judged shares; ``copies`` are the numbers released."""
     # '*' is judged only by request
     whole = filters.attribute is not None
-    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
-    errors, away, *clear = (
-        selector(filters, metric, copies, each_attribute=True) for metric in metrics
-    )
+    admits = selector(filters, None, copies, each_attribute=True)
+    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT, MEDIAN)
     found = [
-        r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))
+        r
+        for r in measurements
+        if r.metric in metrics and r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))
     ]
     apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
     measured = _not_in_clear(
         r
         for r in found
-        if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart
+        if (whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart)
+        and admits(r)
     )
-    judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
+
+    def of(*metrics: str) -> Iterator[Measurement]:
+        return (r for r in measured if r.metric in metrics)
+
+    judged = [*of(METRIC), *map(_kept, of(GIVEN_AWAY))]
     # shown and disclosed values matter for lower bounds alone
     if asked.at_least is not None and judged:
-        judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
-        medians = selector(filters, MEDIAN, copies, each_attribute=True)
-        judged += map(_squared, filter(medians, measured))
+        judged += map(_kept, of(SHOWN, BELIEVED, KEPT))
+        judged += map(_squared, of(MEDIAN))
     return judged
 
 

@@ -245,15 +245,16 @@ def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], A
     ndarray of shape (..., B, N, MN)
     """
     w, v = levels.of_copies
-    W = _spread_out(w, gain(v))
+    W = spread_out(w, gain(v))
     felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.extremes[0]
     steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
     for step in np.unique(steps[felt]):
         w, v = levels.best(np.full(len(w), step))
-        W = np.where((steps == step)[..., None], _spread_out(w, gain(v)), W)
+        W = np.where((steps == step)[..., None], spread_out(w, gain(v)), W)
     return W
 
 
-def _spread_out(w: Array, G: Array) -> Array:
+def spread_out(w: Array, G: Array) -> Array:
+    """Maps ``wᵀ ⊗ G`` of the stacked copies, shape (..., B, N, MN)."""
     W = w[:, None, :, None] * G[..., :, None, :]
     return W.reshape(*W.shape[:-2], -1)

@@ -91,9 +91,9 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
-    """Descending eigenvalues, (N,), and column eigenvectors, (N, N)."""
-    values, vectors = np.linalg.eigh((K + K.T) / 2)
-    return values[::-1], vectors[:, ::-1]
+    """Descending eigenvalues, (..., N), and column eigenvectors, (..., N, N)."""
+    values, vectors = np.linalg.eigh((K + K.mT) / 2)
+    return values[..., ::-1], vectors[..., ::-1]
 
 
 def symmetric_root(K: Array) -> Array:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import auditor
+from auditor.adversary.attack import LinearAttack
+from auditor.adversary.single_copy import SampleFilter
 from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
@@ -19,6 +21,14 @@ def naive_pca(Y, mean, C, p):
     values, Q = np.linalg.eig(C)
     Q_hat = Q[:, np.argsort(values)[::-1][:p]]
     return (Y - mean) @ Q_hat @ Q_hat.T + mean
+
+
+def test_filters_of_many_coalitions_are_those_of_each(monkeypatch):
+    source = {"source": "cps", "rows": 300, "columns": ["age", "salary"], "standardize": True}
+    asked = {"data": source, "schemes": [{"name": "correlated", "levels": [0.1, 0.3, 0.9]}], "coalitions": "subsets", "attacks": ["spectral-filter", "svd-filter"], "knowledge": ["perfect", {"estimated": {"rows": 60}}]}  # fmt: skip
+    together = auditor.run(asked).frame()["value"]
+    monkeypatch.setattr(SampleFilter, "affine_batch", LinearAttack.affine_batch)
+    np.testing.assert_allclose(together, auditor.run(asked).frame()["value"], rtol=1e-9)
 
 
 SPECTRUM = [400.0, 390.0, 100.0, 12.0, 8.0, 1.0]

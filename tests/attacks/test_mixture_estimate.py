@@ -1,11 +1,14 @@
 """Mixture estimate: extreme deconvolution (bovy2011)."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks import _deconvolution
 from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
@@ -68,14 +71,15 @@ def in_normal_noise(u, s):
     return NoisyRows(u, s, np.zeros_like(s))
 
 
-@given(seed=seeds)
+@given(seed=seeds, wide=st.sampled_from([0, 16]))
 @properties
-def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed):
+def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed, wide):
     rng = np.random.default_rng(seed)
     prior, s = mixture(rng, 3, 2), rng.uniform(0.1, 1.0, 2)
     u = rng.normal(size=(12, 2)) * 1.5
     q, b, total = naive_q_b(prior, u, s)
-    found, likelihood = em_step(prior, in_normal_noise(u, s))
+    with mock.patch.object(_deconvolution, "WIDE", wide):
+        found, likelihood = em_step(prior, in_normal_noise(u, s))
     assert likelihood == pytest.approx(total, rel=1e-7)
     np.testing.assert_allclose(found.weights, q.mean(axis=0), atol=1e-7)
     for j in range(3):

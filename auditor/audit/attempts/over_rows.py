@@ -32,7 +32,7 @@ from auditor.audit.numeric.error_bars import (
 )
 from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quantile
 from auditor.audit.numeric.moment_pass import with_row_theory
-from auditor.audit.numeric.reconstruct import CopyBlocks, most_neighbours, tally_rows
+from auditor.audit.numeric.reconstruct import CopyBlocks, first_alike, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.results.records import Measurement
@@ -96,6 +96,9 @@ def row_errors(
     starts: Starts = {}
     fits, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
     (fitted, held), (blocks, groups) = fits, opened.judged(knowledge)
+    alike = first_alike(fitted, held) if counters.hits else []
+    counters.hits = [counters.hits[place] for place in alike]
+    counters.inferences = [counters.inferences[place] for place in alike]
     judged = sum(map(sum, groups))
     view, key = opened.gathered.view(knowledge), opened.release.key
     name_rows(

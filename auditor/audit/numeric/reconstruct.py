@@ -218,6 +218,12 @@ def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
         sums[number] += np.einsum("rbn,rbn->bn", part, part)
 
 
+def first_alike(reconstructions: Sequence[Reconstruction], coalitions: Coalitions) -> list[int]:
+    """Return for each coalition the first place with an equal attack on equal copies."""
+    every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
+    return [every.index(one) for one in every]
+
+
 def tally_rows(
     reconstructions: Sequence[Reconstruction],
     coalitions: Coalitions,
@@ -233,6 +239,8 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
+    count : callable, optional
+        Called for the first of coalitions that are alike.
     first : int
         Place of the first row.
 
@@ -250,8 +258,7 @@ def tally_rows(
     """
     B, N, group = len(coalitions), tally.scale.size, _group_of_rows(counts)
     sums, expected = np.zeros((group.max(initial=-1) + 1, B, N)), np.zeros(B)
-    every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    alike, size, done = [every.index(one) for one in every], CHUNK_VALUES // (B * N), 0
+    alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
         expected += theory
@@ -296,8 +303,8 @@ def _tally_block(
         )
     estimates, theories, intervals, candidates = zip(*(found[k] for k in alike), strict=True)
     if count is not None:
-        for place, (inner, mine, _) in enumerate(asked):
-            count(place, inner, mine, estimates[place], x)
+        for place in set(alike):
+            count(place, *asked[place][:2], estimates[place], x)
     if confidence is not None:
         low, high = (np.stack(each, axis=1) for each in zip(*intervals, strict=True))
         tally.localise(low, high, x)

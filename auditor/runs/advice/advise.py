@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -222,7 +223,12 @@ def _advice(
     place: int,
     listener: Listener,
 ) -> Advice:
-    while place > 0 and not trials.closed and trials.whole(best, place - 1).met:
+    while (
+        place > 0
+        and not trials.closed
+        and trials.whole(best, place - 1, full=False).met
+        and trials.whole(best, place - 1).met
+    ):
         place -= 1
         taken = trials.whole(best, place)
     notes = [*chosen.notes]
@@ -239,7 +245,11 @@ def _advice(
         except Interrupted as stop:
             trials.closed, trials.stopped = True, stop.signal
     step = None if trials.closed else steps_apart(trials, best, place)
-    weaker = trials.failing(best, place) if step is None else trials.whole(best, place - step)
+    weaker = (
+        trials.failing(best, place)
+        if step is None
+        else trials.whole(best, place - step, full=False)
+    )
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
     return Advice(
         data=request.data,
@@ -273,10 +283,15 @@ def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
     def fails(audited: Callable[[Candidate, int], Tried]) -> Callable[[int], bool]:
         return lambda back: audited(best, place - back).verdict == "fails"
 
-    first: int | None = 1
-    for audited in (trials.single, trials.whole) if best.curve else (trials.whole,):
-        first = None if place == 0 or first is None else weakest(fails(audited), first, place + 1)
-    return first
+    def guess(back: int) -> int:
+        return place - trials.guess(best, place - back, -1.0)
+
+    step: int | None = 1
+    first = max(1, place and guess(0))
+    for audited in (trials.single, partial(trials.whole, full=False)):
+        step = step and weakest(fails(audited), step, place + 1, first, guess)
+        first = step or 1
+    return step
 
 
 def _grid(candidate: Candidate) -> str:

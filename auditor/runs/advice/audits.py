@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
+from auditor import registry
 from auditor.base import AuditorError, quoted
 from auditor.base.types import Levels, Names, Options, Plain, frozen
 from auditor.expectations.exposure import Exposure, shares_unknown
@@ -166,12 +168,13 @@ class Asked:
         normal: a new release leaves less than R draws with probability ``1/(R + 1)``.
         """
         target, draws = target or self.target, draws or result.scenario["replicates"]
-        cells = self._single(result, target)
+        judged = self._judged(result, target)
+        cells = self._single(judged, target)
         expected: tuple[tuple[Verdict, float, float], ...] = (
             ("holds", -1.0, LEVEL),
             ("fails", 1.0, LEVEL / len(cells)),
         )
-        if any((one.value or 0.0) < target for one in self._judged(result, target)):
+        if any((one.value or 0.0) < target for one in judged):
             expected = expected[1:]
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
@@ -188,18 +191,33 @@ class Asked:
                 return verdict
         return "undecided"
 
-    def strongest(self, result: AuditResult) -> tuple[list[str], float]:
-        """Attacks that come near the strongest, and the share that it leaves."""
+    def guess(
+        self, candidate: Candidate, place: int, result: AuditResult, side: float = 1.0
+    ) -> int:
+        """Place of the first verdict `holds`, or of the last `fails` with side −1.
+
+        Where the mean meets the target with side 0. From an audit at one place, if attacks change
+        the odds by one factor.
+        """
+        shares = self._single(self._judged(result, self.target), self.target)
+        one = min(shares, key=lambda each: each.value or 0.0)
+        z = quantile(1.0 - LEVEL / (1 if side > 0.0 else len(shares)))
+        off = z + SURE * sqrt(1.0 / self.part - 1.0)
+        margin = astray(one, self.draws, z) + off * (one.std_error or 0.0)
+        return by_closed_form(candidate, place, one.value or 0.0, self.target + side * margin)
+
+    def strongest(self, result: AuditResult) -> dict[str, float]:
+        """Attacks that come near the strongest, with the shares that they leave."""
         left: dict[str, float] = {}
-        for one in self._single(result, self.target):
+        for one in self._single(self._judged(result, self.target), self.target):
             if one.value is not None:
                 left[str(one.attack)] = min(left.get(str(one.attack), inf), one.value)
         least = min(left.values())
-        return [name for name, share in left.items() if share <= NEAR * least], least
+        return {name: share for name, share in left.items() if share <= NEAR * least}
 
     def exposed(self, result: AuditResult) -> Exposed:
         """Cell that may end lowest in one release."""
-        every = self._single(result, self.target)
+        every = self._single(self._judged(result, self.target), self.target)
         return min(
             map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition))
         )
@@ -214,9 +232,8 @@ class Asked:
         assert expected.unknown is not None
         return shares_unknown(result.measurements, expected, expected.unknown, {})
 
-    def _single(self, result: AuditResult, target: float) -> list[Measurement]:
-        judged = cells(self._judged(result, target)).values()
-        found = [of_one_release(cell, target) for cell in judged]
+    def _single(self, judged: Sequence[Measurement], target: float) -> list[Measurement]:
+        found = [of_one_release(cell, target) for cell in cells(judged).values()]
         # the spread of one release of all records
         return [
             one._replace(std_error=one.std_error and one.std_error * sqrt(self.part))
@@ -333,10 +350,10 @@ class Trials:
     listener: Callable[[str], None] = lambda words: None
     closed: bool = False
     stopped: str | None = None
-    strong: dict[str, list[str]] = field(default_factory=dict)
+    strong: dict[str, dict[str, float]] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
     tried: dict[tuple[str, Levels], Tried] = field(default_factory=dict)
-    audits: dict[tuple[str, Levels], AuditResult] = field(default_factory=dict)
+    audits: dict[tuple[str, Levels, bool], AuditResult] = field(default_factory=dict)
 
     def lowest(self, candidate: Candidate, best: float) -> int | None:
         """First place of a grid whose whole release meets the target, if any.
@@ -346,34 +363,37 @@ class Trials:
         place = candidate.start(self.asked.target, self.most_epsilon)
         if place is not None:
             place = max(place, self.reached.get(candidate.curve, 0))
-        # a loss that must be measured is NaN here
-        if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
+        if place is None or place == candidate.places:
             return None
-        guess = None if candidate.curve in self.reached else self._guess(candidate, place)
-        for audited in (self.single, self.whole) if candidate.curve else (self.whole,):
+        # a loss that must be measured is NaN here
+        if self._noted(candidate, candidate.levels(place), None).loss > best:
+            return None
+        first = place if candidate.curve in self.reached else self._first(candidate, place)
+        for audited in (self.single, self.whole):
             if place is None:
                 return None
 
             def meets(at: int, audited: Callable[[Candidate, int], Tried] = audited) -> bool:
                 return audited(candidate, at).met
 
-            place, guess = weakest(meets, place, candidate.places, guess), None
-            if place is not None and candidate.curve:
-                self.reached[candidate.curve] = place
+            place = weakest(meets, place, candidate.places, first, partial(self.guess, candidate))
+            first = place or 0
+            if candidate.curve:
+                self.reached[candidate.curve] = candidate.places if place is None else place
         return place
 
-    def _guess(self, candidate: Candidate, place: int) -> int:
-        """Place that suffices if attacks change the odds by one factor.
-
-        All attacks are tried once; on a sample, only the strongest later.
-        """
+    def _first(self, candidate: Candidate, place: int) -> int:
+        """Place that may suffice; all attacks are tried once."""
         levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
         result = self.asked.audit(candidate.name, levels, draws=1)
-        strong, left = self.asked.strongest(result)
-        if self.asked.sampled:
-            self.strong[candidate.curve or candidate.name] = strong
-        self.listener(f"{candidate.name} at {levels[0]:g}: {', '.join(strong)} leave {left:.3f}")
-        return by_closed_form(candidate, place, left, self.asked.target)
+        near = self.strong[candidate.curve or candidate.name] = self.asked.strongest(result)
+        left = f"{', '.join(near)} leave {min(near.values()):.3f}"
+        self.listener(f"{candidate.name} at {levels[0]:g}: {left}")
+        return self.asked.guess(candidate, place, result)
+
+    def guess(self, candidate: Candidate, place: int, side: float = 1.0) -> int:
+        """Place of a verdict by the search's audit at a place."""
+        return self.asked.guess(candidate, place, self._searched(candidate, place), side)
 
     def failing(self, candidate: Candidate, place: int) -> Tried | None:
         """Strongest release below a place that was found to fail."""
@@ -395,48 +415,63 @@ class Trials:
         notes = []
         if self.stopped:
             notes.append(f"stopped by {self.stopped}: the best release found so far")
-        strong = dict.fromkeys(name for some in self.strong.values() for name in some)
+        strong = {name: None for near in self.strong.values() for name in near}
         if strong:
-            notes.append(f"every attack was tried once; measured again were {', '.join(strong)}")
+            last = "" if self.asked.sampled else " and on the recommended release"
+            notes.append(
+                f"every attack was tried once{last}; levels were found by {', '.join(strong)}"
+            )
         return notes
 
     def single(self, candidate: Candidate, place: int) -> Tried:
-        """Audit of one sufficient copy, shared by schemes of a curve."""
-        alone = candidate.alone(place)
-        audit = self._audited(candidate.curve, candidate, alone)
-        return self._noted(candidate, candidate.levels(place), audit)
+        """Audit against the strongest attacks.
 
-    def audit(self, candidate: Candidate, place: int) -> AuditResult:
+        Of one sufficient copy, shared by schemes of a curve, or of the release.
+        """
+        levels, audit = candidate.levels(place), self._searched(candidate, place)
+        return self._noted(candidate, levels, audit, in_full=not candidate.curve)
+
+    def _searched(self, candidate: Candidate, place: int) -> AuditResult:
+        if not candidate.curve:
+            return self.audit(candidate, place, full=False)
+        return self._audited(candidate.curve, candidate, candidate.alone(place), False)
+
+    def audit(self, candidate: Candidate, place: int, full: bool = True) -> AuditResult:
         """Audit of the whole release, made once."""
-        return self._audited(candidate.name, candidate, candidate.levels(place))
+        return self._audited(candidate.name, candidate, candidate.levels(place), full)
 
-    def whole(self, candidate: Candidate, place: int) -> Tried:
-        """Audit of the whole release."""
-        levels, audit = candidate.levels(place), self.audit(candidate, place)
-        return self._noted(candidate, levels, audit, in_full=True)
+    def whole(self, candidate: Candidate, place: int, full: bool = True) -> Tried:
+        """Audit of the whole release, in ``full`` or against the strongest attacks."""
+        audit = self.audit(candidate, place, full)
+        return self._noted(candidate, candidate.levels(place), audit, in_full=True)
 
-    def _audited(self, name: str, candidate: Candidate, levels: Levels) -> AuditResult:
-        if (name, levels) not in self.audits:
-            strong = self.strong.get(candidate.curve or candidate.name, ())
-            every = self.asked.draws
+    def _audited(self, name: str, candidate: Candidate, levels: Levels, full: bool) -> AuditResult:
+        if (key := (name, levels, full)) not in self.audits:
+            near, every = self.strong.get(candidate.curve or candidate.name, {}), self.asked.draws
+            # the search leaves out attacks that coincide with quicker ones
+            slow = sorted(near, key=lambda name: -registry.get("attack", name).cost.row)
+            apart = {round(near[name], 2): name for name in slow}
+            strong = [*apart.values()] if not full else [*near] if self.asked.sampled else []
             # the search draws more only if the verdict may change: half the time on small tables
-            few = min(FEWEST_DRAWS, every) if name == candidate.curve else every
+            few = every if full else min(FEWEST_DRAWS, every)
             found = self.asked.audit(candidate.name, levels, strong, few)
             if few < every and self.asked.verdict(found) != self.asked.verdict(found, None, every):
                 found = self.asked.audit(candidate.name, levels, strong, every)
-            self.audits[name, levels] = found
-        return self.audits[name, levels]
+            self.audits[key] = found
+        return self.audits[key]
 
     def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
         """Audit around the recommended place; note all audits for every scheme of its curve."""
         if self.asked.sampled:
             self.closed = True
         alike = [one for one in candidates if one.curve and one.curve == best.curve]
-        around = () if self.closed else (place - AROUND, place + AROUND)
+        # a sample's search may end before the mean misses the target
+        mean = self.guess(best, place, 0.0) - 1
+        around = (mean,) if self.closed else (place - AROUND, place + AROUND)
         near = [at for at in around if 0 <= at < best.places]
         for one in alike:
             for at in range(one.places):
-                if at in near or (one.curve, one.alone(at)) in self.audits:
+                if at in near or (one.curve, one.alone(at), False) in self.audits:
                     self.single(one, at)
 
     def _noted(

@@ -65,7 +65,11 @@ def noise_grid(low: int = -3, high: int = 3) -> Levels:
 
 
 def weakest(
-    meets: Callable[[int], bool], start: int, steps: int, guess: int | None = None
+    meets: Callable[[int], bool],
+    start: int,
+    steps: int,
+    first: int | None = None,
+    guess: Callable[[int], int] | None = None,
 ) -> int | None:
     """First place of a grid that meets a target; None if none does.
 
@@ -79,30 +83,29 @@ def weakest(
         No place before it meets the target.
     steps : int
         Places of the grid.
-    guess : int, optional
+    first : int, optional
         The place to try first.
+    guess : callable, optional
+        From a place that was tried, the place that may be the first.
 
     Examples
     --------
     >>> weakest(lambda place: place >= 5, 2, 100), weakest(lambda place: False, 2, 100)
     (5, None)
-    >>> [weakest(lambda place: place >= 50, 2, 100, guess) for guess in (50, 49, 60, 30)]
-    [50, 50, 50, 50]
+    >>> [weakest(lambda place: place >= 50, 2, 100, first, lambda place: 49) for first in (2, 49, 60)]
+    [50, 50, 50]
     """
-    failed, place, stride = start - 1, start if guess is None else guess, 1
-    while not meets(place):
-        if place >= steps - 1:
-            return None
-        failed, place, stride = place, min(place + stride, steps - 1), 2 * stride
-    stride = 1
-    while guess is not None and failed < place - stride and meets(place - stride):
-        place, stride = place - stride, 2 * stride
-    if guess is not None:
-        failed = max(failed, place - stride)
-    while place - failed > 1:
-        middle = (failed + place) // 2
-        failed, place = (failed, middle) if meets(middle) else (middle, place)
-    return place
+    failed, met, stride = start - 1, steps, 1
+    place = start if first is None else min(max(first, start), steps - 1)
+    while met - failed > 1:
+        failed, met = (failed, place) if meets(place) else (place, met)
+        wanted = (failed + met) // 2 if guess is None else guess(place)
+        if met == steps:
+            wanted = failed + stride if guess is None else max(wanted, failed + stride)
+        elif failed == start - 1 and first is not None:
+            wanted = min(wanted, met - stride)
+        place, stride = min(max(wanted, failed + 1), met - 1), 2 * stride
+    return None if met == steps else met
 
 
 @frozen
