@@ -172,10 +172,10 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
 def expected(states: States, seen: Array, n: int) -> tuple[Array, Array, float]:
     """Return ``q`` of n rows, sums of moves and the log-likelihood, from windows."""
     A = states.A
-    alpha, chances = forward(A, states.alpha, seen)
+    alpha, total = forward(A, states.alpha, seen)
     gamma = forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     sums = ((A.T @ alpha[:-1]) * gamma[1:]).sum(axis=1)
     moves = A * ((alpha[:-1] / sums[:, None]) @ gamma[1:].mT).sum(axis=0)
     alpha[:-1] *= A @ gamma[1:]
     q = alpha.transpose(2, 0, 1).reshape(-1, len(A))[:n]
-    return q / q.sum(axis=1, keepdims=True), moves, float(np.log(chances).sum())
+    return q / q.sum(axis=1, keepdims=True), moves, float(total.sum())

@@ -59,9 +59,7 @@ def test_groups_that_follow_or_alternate_leave_what_their_law_leaves(stay):
         for name, into in (("hidden-markov", errors), ("llse", linear)):
             into.append(auditor.attack(name, release).normalized_error)
         values, Q = np.linalg.eigh(np.cov(X.T, bias=True))
-        law = Mixture(
-            np.full(2, 0.5), np.array([[0.0, 0.0], [6.0, 6.0]]) @ Q, np.array([np.eye(2)] * 2)
-        )
+        law = Mixture(np.full(2, 0.5), np.array([[0, 0], [6, 6]]) @ Q, np.array([np.eye(2)] * 2))
         A = stay * np.eye(2) + (1.0 - stay) * np.eye(2)[::-1]
         best = States(law, np.full(2, 0.5), A).mean(release.copies[0] @ Q, 0.3 * values)
         floors.append(((best - X @ Q) ** 2).sum() / ((X - X.mean(axis=0)) ** 2).sum())
@@ -71,17 +69,13 @@ def test_groups_that_follow_or_alternate_leave_what_their_law_leaves(stay):
 def test_records_in_no_order_get_the_linear_estimate():
     X = np.random.default_rng(2**40).gamma(1.0, size=(600, 2))
     release = auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=2**40)
-    for coalition in ([1], [1, 2]):
-        ours, llse = (
-            auditor.attack(name, release, coalition=coalition) for name in ("hidden-markov", "llse")
-        )
-        np.testing.assert_allclose(ours.values, llse.values, atol=1e-9)
+    for copies in ([1], [1, 2]):
+        found = [auditor.attack(a, release, coalition=copies) for a in ("hidden-markov", "llse")]
+        np.testing.assert_allclose(found[0].values, found[1].values, atol=1e-9)
 
 
-def test_tables_too_small_or_large_are_refused():
-    for n in (99, 5_001):
-        release = auditor.perturb(
-            np.random.default_rng(1).normal(size=(n, 1)), "corner-wave", [0.3], seed=2**40
-        )
-        with pytest.raises(auditor.AuditorError, match="100 to 5,000 rows"):
-            auditor.attack("hidden-markov", release)
+@pytest.mark.parametrize("rows", [99, 5_001])
+def test_tables_too_small_or_large_are_refused(rows):
+    X = np.random.default_rng(1).normal(size=(rows, 1))
+    with pytest.raises(auditor.AuditorError, match="100 to 5,000 rows"):
+        auditor.attack("hidden-markov", auditor.perturb(X, "corner-wave", [0.3], seed=2**40))

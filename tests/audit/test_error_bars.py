@@ -51,7 +51,7 @@ def figures(result):
 def test_every_figure_of_files_has_an_error_bar(tmp_path, law):
     scheme = {"name": "published", "levels": [4.0, 16.0], "law": law}
     attacks = ["llse", "mixture-estimate", "distribution-analysis"]
-    result = audit(tmp_path, 800, scheme, attacks)
+    result = audit(tmp_path, 1_600, scheme, attacks)
     found = figures(result)
     assert found.std_error.notna().all()
     assert result.expectations[0].status == "holds"

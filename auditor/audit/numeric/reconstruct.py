@@ -39,6 +39,11 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
     Blocks are in order; the next may overwrite their arrays.
     """
+    if not many:
+        for block in blocks:
+            yield Around(block, block[1], block[2], 0, done)
+            done += len(block[1])
+        return
     waiting: deque[Block] = deque()
     past: list[Array] = []
 
@@ -52,13 +57,13 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
         stop = before + len(block[1])
         past = [table[max(0, stop - many) : stop] for table in here]
         waiting.popleft()
-        x, *copies = readable([table[: stop + many] for table in here])
+        x, *copies = (table[: stop + many] for table in here)
         done += len(block[1])
         return Around(block, x, copies, before, done - len(block[1]))
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
-        while waiting and sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
+        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
             yield first()
     while waiting:
         yield first()
