@@ -86,24 +86,6 @@ class Html(DocumentRenderer):
         return text
 
 
-def kept_bytecode() -> Any:
-    """Folder for compiled templates, if writable: they take 0.07 s to compile."""
-    import os
-    import sys
-    from contextlib import suppress
-
-    from jinja2 import FileSystemBytecodeCache  # start-up
-
-    class Kept(FileSystemBytecodeCache):
-        def dump_bytecode(self, bucket: Any) -> None:
-            with suppress(OSError):  # a full disk spoils no report
-                super().dump_bytecode(bucket)
-
-    folder = os.path.join(os.path.dirname(__file__), "__pycache__")  # noqa: PTH118, PTH120
-    writes = not sys.dont_write_bytecode and os.access(folder, os.W_OK)
-    return Kept(folder) if writes else None
-
-
 @cache
 def environment(escape: bool = True) -> Any:
     """Template environment with strict names; ``escape`` is for HTML."""
@@ -122,5 +104,4 @@ def environment(escape: bool = True) -> Any:
         *(grouped, inline, parted, place, shown),
     )
     made.filters.update({function.__name__: function for function in filters})
-    made.bytecode_cache = kept_bytecode()
     return made
