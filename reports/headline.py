@@ -93,7 +93,9 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
         reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
-    tried = len({attack for _, attack in reading.adversaries})
+    tried = len(
+        {each.attack for each in result.measurements if each.attack and each.status == "ok"}
+    )
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
     if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
