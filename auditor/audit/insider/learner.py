@@ -36,7 +36,7 @@ from auditor.numerics.statistics import column_ranks, standardised
 
 MOST_ROWS = 20_000
 """Most rows that the learner is fitted to and judged on."""
-FEWEST_ROWS = 64
+FEWEST_ROWS = 200
 """Fewest training rows for scores and trees; otherwise least squares on cells."""
 BINS = 64
 """Most bins of a column."""
