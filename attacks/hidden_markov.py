@@ -28,7 +28,6 @@ from auditor.plugin import (
     Array,
     Cost,
     Estimated,
-    NotApplicable,
     Perfect,
     Reconstruction,
     RowAttack,
@@ -40,10 +39,10 @@ from auditor.plugin import (
 from ._deconvolution import GAIN, Mixture, Posterior
 from .mixture_estimate import Seen
 from .serial_posterior import forward, posteriors, windows
-from .trend_smoother import Smoothed, smoothed
+from .trend_smoother import Smoothed, check_rows, smoothed
 
 ROWS = (100, 5_000)
-"""Fewest and most rows: more take seconds, and show chains of single attributes."""
+"""Fewest and most rows. EM on more takes seconds; `neighbour-mixture` fits them."""
 STATES = (2, 3, 4, 6, 8)
 MOST_STEPS, WINDOW = 40, 128
 """Most EM steps, and most rows of a window, an eighth of few rows."""
@@ -70,12 +69,8 @@ class HiddenMarkov(RowAttack):
     wins = "Wins in small sorted tables of groups that differ, and where states alternate; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        n, release = view.released.count, view.starts.setdefault("release", {})
-        if view.law is not None and view.law.serial is not None:
-            raise NotApplicable("supposes noise that is independent between rows")
-        if not ROWS[0] <= n <= ROWS[1]:
-            raise NotApplicable(f"needs {ROWS[0]} to {ROWS[1]:,} rows, not {n:,}")
-        seen = Seen.of(view)
+        check_rows(view, *ROWS)
+        release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
         if "states" not in view.starts:

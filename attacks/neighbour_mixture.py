@@ -33,6 +33,7 @@ clustered or heaped attributes, random walks, households and panels, and where s
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,7 +50,6 @@ from auditor.plugin import (
     Cost,
     Estimated,
     Indices,
-    NotApplicable,
     Perfect,
     PluginParameters,
     Reconstruction,
@@ -74,7 +74,7 @@ from .mixture_estimate import (
     on_lattices,
 )
 from .serial_filter import Filtered, SerialFilter
-from .trend_smoother import smoothed
+from .trend_smoother import check_rows, smoothed
 
 WINDOWS = (1, 3, 8, 20, 60)
 """Rows on either side of a mean."""
@@ -135,8 +135,7 @@ class NeighbourMixture(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        if view.law is not None and view.law.serial is not None:
-            raise NotApplicable("supposes noise that is independent between rows")
+        check_rows(view, 1, sys.maxsize)
         most, count = self.parameters.components, view.released.count
         mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
         seen = Seen.of(view)

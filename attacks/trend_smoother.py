@@ -67,11 +67,7 @@ class TrendSmoother(RowAttack):
     trend = True
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        n = view.released.count
-        if view.law is not None and view.law.serial is not None:
-            raise NotApplicable("supposes noise that is independent between rows")
-        if not FEWEST_LINE_ROWS <= n <= MOST_LINE_ROWS:
-            raise NotApplicable(f"needs {FEWEST_LINE_ROWS} to {MOST_LINE_ROWS:,} rows, not {n:,}")
+        check_rows(view, FEWEST_LINE_ROWS, MOST_LINE_ROWS)
         mu, K_X = view.data_moments
         pencil = Pencil.of(K_X, combined_noise(view, view.combined(view.held)[1]))
         y = np.hstack([centred(view.weights, copies, mu) for copies in blocks])
@@ -91,6 +87,14 @@ class MaternSmoother(TrendSmoother):
     )
     wins = "Wins in few rows or under strong noise, where serial-filter finds no dependence; close to llse on records in no order."
     trend = False
+
+
+def check_rows(view: View, fewest: int, most: int) -> None:
+    """Raise ``NotApplicable`` for other numbers of rows, and for serially dependent noise."""
+    if view.law is not None and view.law.serial is not None:
+        raise NotApplicable("supposes noise that is independent between rows")
+    if not fewest <= (n := view.released.count) <= most:
+        raise NotApplicable(f"needs {fewest:,} to {most:,} rows, not {n:,}")
 
 
 def smoothed(c: Array, nu: Array, trend: bool = True) -> tuple[Array, Array]:

@@ -17,14 +17,8 @@ FALSE_ALARM = 0.005
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
 SERIAL = {
     "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 600},
-    "attacks": [
-        "serial-filter",
-        "neighbour-mixture",
-        "trend-smoother",
-        "matern-smoother",
-        "hidden-markov",
-    ],
-}
+    "attacks": ["serial-filter", "neighbour-mixture", "trend-smoother", "matern-smoother", "hidden-markov"],
+}  # fmt: skip
 
 GROUPED = {
     "data": {"source": "cps", "columns": ["salary"], "shown": ["age", "state_tax"], "rows": 600},

@@ -22,7 +22,7 @@ from auditor.audit.insider.feature import (
 )
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
-from auditor.numerics.statistics import BY_CHANCE, standard_ranks
+from auditor.numerics.statistics import BY_CHANCE, quantile, standard_ranks
 from auditor.registry import register
 
 REACH, RULES = 8, 3
@@ -31,6 +31,7 @@ NEAR = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
 """Five rows with one noise value have four distances either way."""
+TINY = 1e-300
 
 
 @register
@@ -75,15 +76,18 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
     -------
     list of (s, k)
         With the largest ``S = |Σ_t x_t · y_(s (t + k))|``, rows counted modulo n, s = 1 or −1, above
-        Bernstein's bound with the mean square over all distances.
+        the lower of Bernstein's bound, with the mean square v over all distances, and ``√v (z + κ z³/24)``
+        (Cornish and Fisher), with a normal quantile z and a bound κ of S's excess kurtosis.
     """
     n = len(x)
     F, G = np.fft.rfft(x, axis=0).conj(), np.fft.rfft(y, axis=0)
     S = np.abs([np.fft.irfft((F * part).sum(axis=1), n) for part in (G, G.conj())])
     S[0, 0] = 0.0
-    far = float(np.prod([np.linalg.norm(part, axis=1).max() for part in (x, y)]))
-    looks = math.log(2 * n / BY_CHANCE)
-    least = math.sqrt(2.0 * np.square(S).mean() * looks) + far * looks / 1.5
+    sizes, v = [np.linalg.norm(part, axis=1) for part in (x, y)], float(np.square(S).mean()) + TINY
+    looks, z = math.log(2 * n / BY_CHANCE), quantile(1.0 - BY_CHANCE / (4 * n))
+    bernstein = math.sqrt(2.0 * v * looks) + sizes[0].max() * sizes[1].max() * looks / 1.5
+    kappa = n * (sizes[0] ** 4).mean() / v * (sizes[1] ** 4).mean() / v
+    least = min(bernstein, math.sqrt(v) * (z + kappa * z**3 / 24.0))
     turned, k = np.unravel_index(np.argsort(-S, axis=None)[:MOST_DISTANCES], S.shape)
     beyond = S[turned, k] > least
     return list(zip((1 - 2 * turned[beyond]).tolist(), k[beyond].tolist(), strict=True))
