@@ -31,7 +31,6 @@ NEAR = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
 """Five rows with one noise value have four distances either way."""
-TINY = 1e-300
 
 
 @register
@@ -83,7 +82,7 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
     F, G = np.fft.rfft(x, axis=0).conj(), np.fft.rfft(y, axis=0)
     S = np.abs([np.fft.irfft((F * part).sum(axis=1), n) for part in (G, G.conj())])
     S[0, 0] = 0.0
-    sizes, v = [np.linalg.norm(part, axis=1) for part in (x, y)], float(np.square(S).mean()) + TINY
+    sizes, v = [np.linalg.norm(part, axis=1) for part in (x, y)], float(np.square(S).mean()) or 1.0
     looks, z = math.log(2 * n / BY_CHANCE), quantile(1.0 - BY_CHANCE / (4 * n))
     bernstein = math.sqrt(2.0 * v * looks) + sizes[0].max() * sizes[1].max() * looks / 1.5
     kappa = n * (sizes[0] ** 4).mean() / v * (sizes[1] ** 4).mean() / v
