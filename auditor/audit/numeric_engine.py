@@ -10,8 +10,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
 from auditor.audit.attempts.guesses import number_guesses
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.release import release_of
-from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
+from auditor.audit.base.request import Attempt, ReleaseRequest, release_of
 from auditor.audit.base.session import (
     INSIDER,
     Guesses,
@@ -24,7 +23,7 @@ from auditor.audit.base.session import (
     made_attack,
 )
 from auditor.audit.measures.closeness import Baseline
-from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
+from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric_evidence import add_evidence, gains_of
 from auditor.audit.numeric_release import (
     baseline_of,
@@ -52,14 +51,15 @@ class NumericSession(Session):
     def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """All records of one release, and fill in the evidence."""
         numbers, whole, share = list[int](), None, request.share
+        session = _session(request)
         if share is not None:
-            whole = _gathered_in_steps(request) if request.table.streamed else None
+            opened = session.opened
+            whole = opened.gathered.whole if opened.release.share is not None else None
             cells = cells_of(request.scenario)
             counted = is_counted(request.scenario, request.table)
             rest = in_order_of_promise(cells)
             numbers = [INSIDER] * request.pooling
             numbers += [each for each in rest if counted or not is_linear(cells[each][0])]
-        session = _session(request, whole)
         steps = [partial(_attempt, number, whole) for number in numbers]
         return session.run(evidence, request, numbers, share(steps) if share and steps else ())
 
@@ -103,16 +103,6 @@ class NumericSession(Session):
         add_evidence(self.opened, evidence, made)
 
 
-def _gathered_in_steps(request: ReleaseRequest) -> Stripe | None:
-    """All moments; None if the scheme needs the whole table."""
-    here, table, release = request.scenario, request.table, release_of(request)
-    if release.scheme.needs_table:
-        return None
-    draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-    job = MomentJob(table.rows, table.width, request.copies, request.moments.mean, draws)
-    return done_in_steps(request, release_of, table.width, job)
-
-
 def _attempt(number: int, whole: Stripe | None, request: ReleaseRequest) -> Attempt:
     session = _session(request, whole)
     if number == INSIDER:
@@ -120,7 +110,7 @@ def _attempt(number: int, whole: Stripe | None, request: ReleaseRequest) -> Atte
     return session.tried(*cells_of(request.scenario)[number])
 
 
-def _session(request: ReleaseRequest, whole: Stripe | None) -> NumericSession:
+def _session(request: ReleaseRequest, whole: Stripe | None = None) -> NumericSession:
     if "session" not in request.kept:
         request.kept["session"] = NumericSession(request, whole)
     session: NumericSession = request.kept["session"]

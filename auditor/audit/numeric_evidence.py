@@ -22,7 +22,7 @@ def gains_of(opened: Opened) -> dict[Coalition, InsiderGain]:
     """Insider's gains by pooling, in the first replicate."""
     opened, release = opened.by_record, opened.release
     if (
-        not opened.gathered.copies.joint
+        not opened.release.joint
         or release.key.replicate > 1
         or all(len(coalition) == 1 for coalition in opened.needed)
     ):
@@ -55,7 +55,7 @@ def pooling(opened: Opened, gains: Mapping[Coalition, InsiderGain]) -> dict[Coal
     several = [coalition for coalition in opened.needed if len(coalition) > 1]
     if not several:
         return {}
-    if not opened.gathered.copies.joint:
+    if not opened.release.joint:
         told = release.scheme.sufficient(release.blocks(), several)
         return {one: Pooling(says, by_classes=True) for one, says in told.items()}
     total = Moments.merge(opened.gathered.groups)

@@ -28,7 +28,7 @@ def release_figures(opened: Opened, context: CellContext) -> Iterator[Measuremen
     release, coalitions = opened.release, opened.coalitions
     scenario, asked, law = opened.scenario, opened.scenario.measure, opened.law
     if asked("seconds"):
-        yield context.record("seconds", context.everybody, release.seconds)
+        yield context.record("seconds", context.everybody, opened.gathered.whole.seconds)
     facts = release.scheme.facts(release.levels, release.moments)
     check_real(*facts.values())
     for name, value in facts.items():

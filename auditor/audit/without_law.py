@@ -91,7 +91,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
             and not (opened.scenario.data.unit or opened.scenario.data.shown)
             and not any(n for _, n in release.scheme.beside(table))
         )
-        or not opened.gathered.copies.joint
+        or not opened.release.joint
         or release.transformed is not None
         or table.streamed
     ):

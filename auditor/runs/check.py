@@ -8,7 +8,8 @@ from typing import Any
 
 from auditor import registry
 from auditor.adversary.attack import Attack
-from auditor.audit.base.request import make_scheme, release_copies
+from auditor.audit.base.request import release_copies
+from auditor.audit.numeric.release import make_scheme
 from auditor.base import (
     AuditorError,
     AuditorWarning,

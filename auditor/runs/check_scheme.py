@@ -6,7 +6,8 @@ import numpy as np
 
 from auditor.adversary.attack import expand_all
 from auditor.adversary.published import check_knowledge
-from auditor.audit.base.request import make_scheme, perturbed_table, release_levels
+from auditor.audit.base.request import perturbed_table, release_levels
+from auditor.audit.numeric.release import make_scheme
 from auditor.base import AuditorError, DataError, PluginFailed
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table

@@ -9,12 +9,11 @@ import numpy as np
 
 from auditor.adversary.attack import Attack, Reconstruction
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.numeric.estimate import Held, rebuilt
-from auditor.audit.numeric.views import estimated_noise
+from auditor.audit.numeric.estimate import rebuilt
+from auditor.audit.numeric.release import held_release
 from auditor.base import AuditorError, DataError
 from auditor.base.types import Array, Coalition, Microdata, frozen
 from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
-from auditor.numerics.blocks import Moments
 from auditor.process.environment import one_thread
 from auditor.registry.parameters import is_number
 from auditor.runs.perturb import Release
@@ -98,12 +97,8 @@ def estimate_numbers(
     values = (copy_values(release.copies[copy - 1], table.rows) for copy in copies)
     arrays = [scheme.from_columns(each, table.attributes) for each in values]
     moments = release._moments if own else table_moments(table)
-    law, estimated = None if release.law is None else release.law.of(copies), None
-    if law is None and not scheme.makes_copies:
-        joint = np.hstack([table.values, *arrays]) - np.tile(moments.mean, len(arrays) + 1)
-        estimated = estimated_noise([Moments.of(joint)], moments)
-        law = None if estimated is None else estimated.law
-    held = Held(scheme, table, moments, copies, levels, arrays, law)
+    law = None if release.law is None else release.law.of(copies)
+    held = held_release(table, moments, scheme, levels, copies, arrays, law)
     with one_thread():
         found, theory, fitted, given = rebuilt(plugin, held, knows, seed)
     errors = np.delete(table.values - found, given, axis=0).reshape(-1)
@@ -111,7 +106,7 @@ def estimate_numbers(
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(
         values=numbers_like(X, found),
-        theory=theory if estimated is None else None,  # under an estimated law it is no proof
+        theory=theory,
         distortion=distortion,
         normalized_error=distortion / scale,
         coalition=copies,

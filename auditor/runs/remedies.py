@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.audit.base.request import ReleaseRequest, make_scheme
+from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.numeric.release import make_scheme
 from auditor.base.types import Array, Coalition, Levels, Names
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination

@@ -24,8 +24,9 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.adversary.published import check_knowledge
-from auditor.audit.numeric.estimate import Held, rebuilt
+from auditor.audit.numeric.estimate import rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
+from auditor.audit.numeric.release import Release, held_release
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
 from auditor.base.types import Array, Coalition, Microdata, Names, Options, Pair, frozen
 from auditor.data.microdata import as_categories, categories_like
@@ -276,18 +277,18 @@ class Numbers:
     moments: TableMoments = field(repr=False)
     copies: tuple[Array, ...] = field(repr=False)
 
-    def held(self, coalition: Coalition) -> Held:
+    def held(self, coalition: Coalition) -> Release:
         """Coalition's copies and their law."""
         levels = levels_of(self.scheme)
         law = self.scheme.law(levels, self.moments)
-        return Held(
-            scheme=self.scheme,
-            table=self.table,
-            moments=self.moments,
-            copies=coalition,
-            levels=tuple(levels[copy - 1] for copy in coalition),
-            arrays=[self.copies[copy - 1] for copy in coalition],
-            law=None if law is None else law.of(coalition),
+        return held_release(
+            self.table,
+            self.moments,
+            self.scheme,
+            tuple(levels[copy - 1] for copy in coalition),
+            coalition,
+            [self.copies[copy - 1] for copy in coalition],
+            None if law is None else law.of(coalition),
         )
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
@@ -299,12 +300,11 @@ class Numbers:
         """Fit once, and return estimates from blocks and single rows."""
         if not isinstance(attack, RowAttack):
             return None
-        held = self.held(EVERYBODY)
-        values, _, fitted, _ = rebuilt(attack, held, knowledge, SEED)
+        values, _, fitted, _ = rebuilt(attack, self.held(EVERYBODY), knowledge, SEED)
         if fitted is None:
             return None
         few = range(min(8, self.table.rows))
-        arrays = with_known(fitted, held.arrays, self.table.values)
+        arrays = with_known(fitted, self.copies, self.table.values)
         alone = [shown(fitted, arrays, row, 1, row) for row in few]
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 

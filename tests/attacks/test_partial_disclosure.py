@@ -6,9 +6,9 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Affine, check_affine
-from auditor.audit.numeric.estimate import in_blocks
 from auditor.audit.numeric.moment_pass import RowSelection
-from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.audit.numeric.release import held_release
+from auditor.audit.numeric.views import Gathered
 from auditor.base import AuditorError, PluginError
 from auditor.data.microdata import as_table
 from auditor.runs.perturb import table_moments
@@ -73,11 +73,10 @@ def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names,
 def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
     release = auditor.perturb(table(1), "independent", [1.0], seed=1)
     data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
-    copies = ReleasedCopies(
-        data, table_moments(data), release.levels, release.law,
-        in_blocks(data, list(release.copies)), True, {}, (1,),
+    held = held_release(
+        data, table_moments(data), release.scheme, release.levels, (1,), release.copies, release.law,
     )  # fmt: skip
-    view = Gathered(copies, RowSelection(data, [knows], 0, 1)).view(knows)
+    view = Gathered(held, RowSelection(data, [knows], 0, 1)).view(knows)
     V = np.zeros((3, 3))
     V[:, 1] = 1.0
     check_affine(Affine(np.zeros((3, 3)), np.zeros(3), known=V), view)

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from auditor import registry
-from auditor.audit.base.release import Release
 from auditor.audit.law_tests.numeric import law_tests
+from auditor.audit.numeric.release import Release
 from auditor.base.types import Array
 from auditor.cli.trials import CaseTable
 from auditor.data.microdata import as_table
@@ -69,7 +69,7 @@ def drawn(X, scheme, levels, seed):
     data = as_table(X)
     moments, key = table_moments(data), Key(seed, scheme.name)
     release = Release(data, moments, scheme, SimpleNamespace(already_out=0), tuple(levels), key)
-    copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing()
+    copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing
     for index, (a, b) in enumerate(row_blocks(data.rows, data.width)):
         drawing.block(index, data.values[a:b], [copy[a:b] for copy in copies])
     return Drawn(
@@ -84,7 +84,7 @@ def law_tests_of(drawn, change=None, seed=0):
     release, law, copies = drawn.release, drawn.law, drawn.copies
     if change is not None:
         copies = change(release.table.values, copies, law, np.random.default_rng(seed))
-    release._kept = [np.ascontiguousarray(copy) for copy in copies]
+    release.hold(copies)
     return law_tests(release, law)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.audit.base.release import open_release
+from auditor.audit.numeric.release import open_release
 from auditor.results.comparison import compare_results
 from auditor.results.disclosure import FEWEST_RECORDS, half_step
 from auditor.results.measurements import NUMBERS

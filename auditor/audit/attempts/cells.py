@@ -68,7 +68,7 @@ def attack_outcome(
     )
     opened.gathered.shares.asked = False
     attack.check(release.scheme.family, knowledge)
-    if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
+    if isinstance(attack, LinearAttack) and not opened.release.joint:
         attack = attack.over_rows()
     scale = np.sqrt(np.diag(release.moments.covariance))
     tally = wanted_tally(scenario, scale, release.table)

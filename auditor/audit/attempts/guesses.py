@@ -26,12 +26,12 @@ def number_guesses(
 ) -> Guesses:
     """Cells of all rows, or of the heads of blocks of a long table."""
     opened = replace(opened, coalitions=[coalition])
-    release, joint = opened.release, opened.gathered.copies.joint
+    release, joint = opened.release, opened.release.joint
     if isinstance(attack, LinearAttack) and not joint:
         attack = attack.over_rows()
     mean, K_X = release.moments.mean, release.moments.covariance
     head = block_head(release.table.rows, release.table.width, RECORDS)
-    rows: Blocks = release.blocks if head is None else partial(release.heads, head)
+    rows: Blocks = release.blocks if head is None else partial(release.blocks, head)
     judged, groups = opened.judged(knowledge, rows)
     shown, place, errors = list[list[Array]](), 0, list[tuple[Array, Array]]()
     tally = Tally(np.sqrt(np.diag(K_X)), kept=errors)

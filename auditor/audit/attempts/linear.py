@@ -129,7 +129,7 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
     head, bins = tally.head, tally.bins
     if head is not None and bins:
         spread = Tally(tally.scale, bins=bins, reach=tally.reach)
-        count(spread, lambda: release.heads(head))
+        count(spread, lambda: release.blocks(head))
         tally.sums, tally.spread_rows, tally.bins = spread.sums, spread.spread_rows, 0
     sample, tally.sample = tally.sample, None
     if sample is not None:

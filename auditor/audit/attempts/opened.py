@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of
 from auditor.audit.numeric.error_tally import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
-from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
-from auditor.base import PluginError
+from auditor.audit.numeric.release import Release, open_release
+from auditor.audit.numeric.views import Gathered
 from auditor.base.types import Block, Blocks, Coalition, Coalitions, Indices, unprinted
 from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
@@ -57,34 +56,13 @@ class Opened:
         Raises
         ------
         PluginError
-            The scheme stated an impossible law, or drew values that are not finite.
+            As for ``Gathered``.
         AuditorError
             The release could not be made elsewhere.
         """
-        table, scheme = release.table, release.scheme
-        copies = ReleasedCopies(
-            table=table,
-            moments=release.moments,
-            levels=release.levels,
-            law=release.law,
-            blocks=release.blocks,
-            joint=release.joint,
-            public=scheme.public,
-            numbers=tuple(range(1, release.copies + 1)),
-            shown=scheme.shown,
-            transformed=release.transformed,
-        )
-        rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
-        gathered = Gathered(copies, rows, whole)
-        if not gathered.finite or not all(
-            np.isfinite(group.products).all() for group in gathered.groups
-        ):
-            raise PluginError("the scheme drew values that are not finite")
-        if scheme.adds_noise and not scheme.makes_copies and release.joint:
-            gathered.noise = estimated_noise(gathered.groups, release.moments)
-        if whole is not None:
-            release.seconds = gathered.seconds
-        return cls(scenario, release, gathered, coalitions, pooling)
+        seed, replicate = scenario.seed, release.key.replicate
+        rows = RowSelection(release.table, scenario.knowledge, seed, replicate)
+        return cls(scenario, release, Gathered(release, rows, whole), coalitions, pooling)
 
     @property
     def by_record(self) -> Opened:
@@ -100,10 +78,7 @@ class Opened:
         assert law is not None
         assert law.serial is not None
         release = replace(self.release, serial=law.serial)
-        law = replace(law, serial=None)
-        copies = self.gathered.copies._replace(law=law, blocks=release.blocks)
-        gathered = Gathered(copies, self.gathered.rows)
-        return replace(self, release=release, gathered=gathered)
+        return replace(self, release=release, gathered=Gathered(release, self.gathered.rows))
 
     @cached_property
     def again_places(self) -> list[slice]:
@@ -198,7 +173,7 @@ class Opened:
     @property
     def law(self) -> NoiseLaw | None:
         """The law of the noise in the copies."""
-        return self.gathered.copies.law
+        return self.release.law
 
     @property
     def law_within(self) -> NoiseLaw | None:
@@ -235,6 +210,5 @@ class Opened:
 
     def undone(self, blocks: Blocks) -> Blocks:
         """Blocks in the coordinates of the moments."""
-        if (undo := self.release.undo) is None:
-            return blocks
-        return lambda: ((index, x, undo(copies)) for index, x, copies in blocks())
+        undone = self.release.undone
+        return lambda: ((index, x, [*undone(copies)]) for index, x, copies in blocks())

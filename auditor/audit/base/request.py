@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from auditor import registry
 from auditor.adversary.attack import expand_all
 from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
+from auditor.audit.numeric.release import Drawn, Release, Share, make_scheme, open_release
 from auditor.base import PluginError
 from auditor.base.types import Array, Coalition, Coalitions, frozen, unprinted
 from auditor.data.table import Audited, Table
@@ -35,7 +35,7 @@ from auditor.results.records import (
     Status,
 )
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import TableMoments, table_moments
 from auditor.schemes.replacement.base import categories_of
 
 # -- Flat records of results, from figures and arrays of errors ------------------------------------
@@ -309,6 +309,8 @@ Tell = Callable[["ReleaseAudit"], None]
 """Receives the audit of a release so far."""
 Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
+Open = Callable[["ReleaseRequest"], Drawn]
+"""Opens the requested release in any process."""
 
 
 @unprinted
@@ -385,21 +387,29 @@ class ReleaseRequest:
         """The table's own."""
         return table_moments(self.table)
 
+    def in_steps(self, open: Open, width: int) -> Share | None:
+        """Function that carries out a job on the release in steps, if it may."""
+        return self.share and partial(done_in_steps, self, open, width)
+
+
+def release_of(request: ReleaseRequest) -> Release:
+    """Requested release of numbers; no copy is drawn."""
+    here, table, moments = request.scenario, request.table, request.moments
+    facts = request.use, request.levels, request.replicate
+    release = open_release(here, table, moments, *facts)
+    if table.streamed and not release.scheme.needs_table:
+        release.share = request.in_steps(release_of, table.width)
+    return release
+
 
 def _parts(
-    job: Job[Any],
-    open: Callable[[ReleaseRequest], Any],
-    width: int,
-    cut: tuple[int, int],
-    request: ReleaseRequest,
+    job: Job[Any], open: Open, width: int, cut: tuple[int, int], request: ReleaseRequest
 ) -> list[Any]:
     """Job's parts on some stripes, first to last (exclusive)."""
     return list(walk(job, open(request).block, request.table.rows, width, *cut))
 
 
-def done_in_steps(
-    request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[P]
-) -> P:
+def done_in_steps(request: ReleaseRequest, open: Open, width: int, job: Job[P]) -> P:
     """Job's result for the whole table, its stripes divided into steps."""
     assert request.share is not None
     count = len(stripes(request.table.rows, width))
@@ -433,21 +443,6 @@ def perturbed_table(use: SchemeUse, table: Table) -> Table:
 
 def _categorical(use: SchemeUse) -> bool:
     return bool(registry.get("scheme", use.name).engine == "categorical")
-
-
-def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
-    """Scheme plugin of one use, with its folder, and the table if it needs it."""
-    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
-    scheme.base = base
-    if scheme.needs_table:
-        scheme.table = table
-    return scheme
-
-
-def already_out(use: SchemeUse, copies: int) -> int:
-    """Number of copies that were released before; at least one is new."""
-    share = use.already_out
-    return min(copies - 1, int(share) if isinstance(share, int) else math.floor(share * copies))
 
 
 def with_singles(coalitions: Iterable[Coalition]) -> list[Coalition]:

@@ -6,33 +6,25 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.request import (
-    ReleaseRequest,
-    already_out,
-    done_in_steps,
-    make_scheme,
-    with_singles,
-)
+from auditor.audit.base.request import ReleaseRequest, with_singles
 from auditor.audit.numeric.moment_pass import Draw
+from auditor.audit.numeric.release import Drawn, already_out, make_scheme
 from auditor.base import PluginError
 from auditor.base.types import Array, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
-from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
+from auditor.numerics.blocks import moment_groups, readable
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
-KEEP_BYTES = 2**29
-"""Most bytes of copies that stay in memory; others are drawn again."""
 LARGEST_KEY, DENSE = 2**62, 4
 """Largest key of a combination; largest ratio of keys to records without a sort."""
 
@@ -94,7 +86,7 @@ def distinct(
     return first, place
 
 
-class UniformRelease:
+class UniformRelease(Drawn):
     """One release of categories; no copy is drawn yet.
 
     Attributes
@@ -104,16 +96,18 @@ class UniformRelease:
         Without a stated law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
         As requested; and with single members, by size.
-    bounds, groups : lists
-        First and last rows of the blocks, and their row groups.
+    groups : list
+        Row groups of the blocks.
     """
+
+    width = BLOCK_WIDTH
 
     def __init__(self, request: ReleaseRequest) -> None:
         self.scenario, self.table = request.scenario, request.table
-        self.data, here, self._share = categories_of(self.table), self.scenario, None
+        self.data, here = categories_of(self.table), self.scenario
         self.context = request.context(request.levels, request.copies)
-        if request.share is not None and self.data.streamed:
-            self._share = partial(done_in_steps, request, UniformRelease, BLOCK_WIDTH)
+        if self.data.streamed:
+            self.share = request.in_steps(UniformRelease, BLOCK_WIDTH)
         seed = noise_seed(here.data.source, here.seed, self.table.fingerprint())
         self.key = Key(seed, request.use.id, request.replicate)
         scheme, M = make_scheme(request.use, here.base, self.table), request.copies
@@ -129,13 +123,9 @@ class UniformRelease:
         self.coalitions = request.coalitions
         self.needed = with_singles(self.coalitions)
         self._early = already_out(request.use, M)
-        self.bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
         self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
         room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
-        self._keep, self._kept = (
-            not self.data.streamed and room <= KEEP_BYTES,
-            dict[int, dict[int, Codes]](),
-        )
+        self._keep, self._kept = self.fits(room), dict[int, dict[int, Codes]]()
 
     @property
     def estimated(self) -> bool:
@@ -159,12 +149,6 @@ class UniformRelease:
             (Draw.of(rows, clear=True), self.scheme.estimated(np.sort(rows)).of(self.singles))
             for rows in np.array_split(rng.permutation(self.data.rows), 2)
         ]
-
-    def go_through(self, job: Job[P]) -> P:
-        """Result of a job for the whole table."""
-        if self._share is not None:
-            return self._share(job)
-        return added_up(job, walk(job, self.block, self.data.rows, BLOCK_WIDTH))
 
     def heads(
         self, numbers: Sequence[int], blocks: Sequence[int], rows: int

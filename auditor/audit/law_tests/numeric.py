@@ -10,7 +10,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.release import Release
 from auditor.audit.law_tests.battery import Finding, Scores, battery, log_p
 from auditor.audit.law_tests.scores import (
     HARDLY_ANY,
@@ -24,6 +23,7 @@ from auditor.audit.law_tests.scores import (
     runs,
     some_copies,
 )
+from auditor.audit.numeric.release import Release
 from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.blocks import block_head, row_blocks
@@ -318,13 +318,13 @@ def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[A
             (x.take(chosen, axis=0), [copy.take(chosen, axis=0) for copy in copies])
             for x, copies, chosen in blocks
         )
-    elif release.drawing().in_order:
+    elif release.drawing.in_order:
         found = (
             (x.copy(), [copy.copy() for copy in copies])
-            for _, x, copies in release.heads(block_head(n, N, wanted) or size)
+            for _, x, copies in release.blocks(block_head(n, N, wanted) or size)
         )
     else:
         few = islice(release.blocks(), max(1, wanted // size))
         found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in few)
     for x, copies in found:
-        yield x, (copies if release.undo is None else release.undo(copies))
+        yield x, release.undone(copies)

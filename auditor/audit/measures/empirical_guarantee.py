@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.release import Release
 from auditor.audit.base.request import CellContext
+from auditor.audit.numeric.release import Release
 from auditor.base import scipy
 from auditor.base.types import Array, Coalitions, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import code_type

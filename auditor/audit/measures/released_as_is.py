@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.release import Release
 from auditor.audit.base.request import ALL, CellContext
+from auditor.audit.numeric.release import Release
 from auditor.base import pd
 from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
 from auditor.data.columns.scan import resolution
@@ -201,8 +201,7 @@ def blank_records(
     if blanks is None:
         return
     for _, x, copies in release.blocks():
-        held = copies if release.undo is None else release.undo(copies)
-        parts.append((x.copy(), np.stack(held)))
+        parts.append((x.copy(), np.stack(release.undone(copies))))
         rows += len(x)
         if rows >= ROWS:
             break

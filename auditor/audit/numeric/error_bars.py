@@ -435,7 +435,7 @@ def redrawn_views(
     draws : iterable of (int, Transformed or None)
         Seeds, and matrices of the copies.
     """
-    table, moments = gathered.copies.table, gathered.copies.moments
+    table, moments = gathered.release.table, gathered.release.moments
     original = Moments.merge(gathered.groups).parts([1], table.width)
     draw, held = gathered.rows.draw(knowledge), None
     # by shape alone: files and tables in memory agree

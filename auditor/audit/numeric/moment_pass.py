@@ -32,16 +32,7 @@ from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
 from auditor.base.types import Array, Arrays, Block, Blocks, Indices
 from auditor.data.table import Table
-from auditor.numerics.blocks import (
-    Job,
-    Moments,
-    Stack,
-    added_up,
-    moment_groups,
-    readable,
-    row_groups,
-    walk,
-)
+from auditor.numerics.blocks import Job, Moments, Stack, moment_groups, readable, row_groups
 from auditor.numerics.random_streams import stream
 
 MOST_SHUFFLED = 2**24
@@ -190,29 +181,23 @@ def with_row_theory(
     return out
 
 
-Undo = Callable[[Arrays], Arrays]
-"""Inverts the matrices that copies were multiplied by."""
-
-
 @dataclass(frozen=True)
 class NumberBlock:
-    """Records of numbers with their copies."""
+    """Records of numbers with their copies.
+
+    Attributes
+    ----------
+    undone : callable
+        Returns copies in the coordinates of the moments; none with other columns.
+    seconds : float
+        Seconds spent on drawing.
+    """
 
     index: int
     x: Array
     copies: Arrays
-    parts: Arrays
-    """Copies in the coordinates of the moments; none if they have other columns."""
+    undone: Callable[[Arrays], Arrays]
     seconds: float = 0.0
-    """Seconds spent on drawing."""
-
-    @classmethod
-    def of(
-        cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0
-    ) -> NumberBlock:
-        """Block; ``joint`` is whether copies have the table's columns."""
-        parts = [] if not joint else block[2] if undo is None else undo(block[2])
-        return cls(*block, parts, seconds)
 
 
 class Added:
@@ -317,7 +302,7 @@ class MomentJob(Job[Stripe]):
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
         """Add one block's rows, in pieces that fit the cache."""
-        index, x, copies, parts = block.index, block.x, block.copies, block.parts
+        index, x, copies, parts = block.index, block.x, block.copies, block.undone(block.copies)
         fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
         into.finite = into.finite and (
             bool(parts) or all(np.isfinite(each).all() for each in fields)
@@ -342,9 +327,3 @@ class MomentJob(Job[Stripe]):
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:
         return moment_groups(self.rows, self.width, (self.copies + 1) * self.width)
-
-    def over(self, blocks: Iterator[NumberBlock]) -> Stripe:
-        """Sums over all blocks, in order."""
-        found = added_up(self, walk(self, lambda *_: next(blocks), self.rows, self.width))
-        next(blocks, None)  # the release may keep its copies
-        return found

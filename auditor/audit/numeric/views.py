@@ -19,7 +19,7 @@ no law is assumed. An estimated law is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -53,9 +53,11 @@ from auditor.adversary.view import (
     UnpairedRecords,
     View,
 )
-from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, RowSelection, Stripe, key_of
-from auditor.base.types import Array, Blocks
-from auditor.data.table import ShownColumn, Table
+from auditor.audit.numeric.moment_pass import MomentJob, RowSelection, Stripe, key_of
+from auditor.audit.numeric.release import Release
+from auditor.base import PluginError
+from auditor.base.types import Array
+from auditor.data.table import Table
 from auditor.numerics.blocks import Moments, row_blocks
 from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.numerics.statistics import jackknife_error
@@ -157,43 +159,6 @@ def _largest(off: Array, scale: Array) -> float:
     return float(quotient(np.abs(off), scale).max(initial=0.0))
 
 
-class ReleasedCopies(NamedTuple):
-    """Copies of a table, and the known facts of the scheme.
-
-    Attributes
-    ----------
-    moments : TableMoments
-        The table's own.
-    levels : tuple of float
-        Empty if unknown.
-    law : NoiseLaw or None
-        Of the noise in all copies.
-    blocks : callable
-        Yields (block number, original rows, all copies' rows) at every call.
-    joint : bool
-        Whether copies have the table's columns. Otherwise only attacks on rows apply.
-    public : mapping
-        Public parameters of the scheme.
-    numbers : tuple of int
-        Numbers of the copies.
-    transformed : Transformed or None
-        Matrices of the copies, for the audit alone.
-    shown : callable
-        Returns further columns of the copies.
-    """
-
-    table: Table
-    moments: TableMoments
-    levels: tuple[float, ...]
-    law: NoiseLaw | None
-    blocks: Blocks
-    joint: bool
-    public: Mapping[str, Any]
-    numbers: tuple[int, ...]
-    transformed: Transformed | None = None
-    shown: Callable[[Table], Sequence[ShownColumn]] = lambda _: ()
-
-
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
     """An adversary's moments, ``T P Tᵀ``."""
     return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
@@ -230,59 +195,60 @@ class Gathered:
     ----------
     rows : RowSelection
         Of the same table.
-    whole : Stripe, optional
-        Sums over all rows; gathered in one pass by default.
+    whole : Stripe
+        Sums over all rows, gathered in one pass by default.
 
     Attributes
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group or of all rows.
-    finite : bool
-        Whether copies without moments are finite.
+    law : NoiseLaw or None
+        As stated, or as estimated (``noise``).
     noise : EstimatedNoise or None
         Noise of copies from files.
     again : dict of str to list of MomentsAgain
         Redraws by knowledge, shared by all linear attacks on few columns.
+
+    Raises
+    ------
+    PluginError
+        The scheme stated an impossible law, or drew values that are not finite.
     """
 
-    def __init__(
-        self, copies: ReleasedCopies, rows: RowSelection, whole: Stripe | None = None
-    ) -> None:
-        self.copies, self.rows = copies, rows
+    def __init__(self, release: Release, rows: RowSelection, whole: Stripe | None = None) -> None:
+        table, scheme = release.table, release.scheme
+        self.release, self.rows, self.law = release, rows, release.law
         if whole is None:
-            table = copies.table
-            undo = None if copies.transformed is None else copies.transformed.undo
-            shape = table.rows, table.width, len(copies.numbers)
-            job = MomentJob(*shape, copies.moments.mean, rows.draws)
-            whole = job.over(NumberBlock.of(each, copies.joint, undo) for each in copies.blocks())
-        self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
+            shape = table.rows, table.width, release.copies
+            whole = release.go_through(MomentJob(*shape, release.moments.mean, rows.draws))
+        self.whole = whole
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
+        if not whole.finite or not all(np.isfinite(one.products).all() for one in self.groups):
+            raise PluginError("the scheme drew values that are not finite")
+        self.noise = None
+        if scheme.adds_noise and not scheme.makes_copies and release.joint:
+            self.noise = estimated_noise(self.groups, release.moments)
+        if self.law is None and self.noise is not None:
+            self.law = self.noise.law
         self._views: dict[str, View] = {}
-        self.noise: EstimatedNoise | None = None
-        self.shares = Shares(copies.table)
-        self.shown = cache(lambda: [*copies.table.shown, *copies.shown(copies.table)])
+        self.shares = Shares(table)
+        self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
         self.again: dict[str, list[MomentsAgain]] = {}
-
-    @property
-    def law(self) -> NoiseLaw | None:
-        """The stated or the estimated law, if any."""
-        stated = self.copies.law
-        return self.noise.law if stated is None and self.noise is not None else stated
 
     def view(self, knowledge: Knowledge) -> View:
         """View of an adversary with every copy."""
         if knowledge.label not in self._views:
-            copies = self.copies
+            release = self.release
             self._views[knowledge.label] = View(
-                attributes=copies.table.attributes,
-                copies=copies.numbers,
-                levels=copies.levels,
+                attributes=release.table.attributes,
+                copies=release.numbers,
+                levels=release.levels,
                 knowledge=knowledge,
                 law=self.law,
-                centre=copies.moments.mean,
+                centre=release.moments.mean,
                 released=self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
-                scheme=MappingProxyType(dict(copies.public)),
+                scheme=MappingProxyType(dict(release.scheme.public)),
                 seed=int(self.rows.rng("guesses").integers(2**63)),
                 steps=self.shares.steps,
                 shown=self.shown,
@@ -290,10 +256,10 @@ class Gathered:
         return self._views[knowledge.label]
 
     def _given(self, knowledge: Knowledge) -> Given:
-        table = self.copies.moments
+        table = self.release.moments
         if isinstance(knowledge, (Perfect, KnownAttributes)):
             return ExactMoments(table.mean, table.covariance, self.shares)
-        chosen = self._chosen.get(key_of(knowledge))
+        chosen = self.whole.chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING
         if isinstance(knowledge, KnownSample):
@@ -307,11 +273,11 @@ class Gathered:
             return add(knowledge, self._of_copies(moments))
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
-        joint = as_seen(self.copies.transformed, moments) if self.copies.joint else None
+        joint = as_seen(self.release.transformed, moments) if self.release.joint else None
         return replace(chosen.records, moments=joint)
 
     def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
-        mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
+        mean, K_X = self.release.moments.mean, self.release.moments.covariance
         target, places = self._columns(knowledge)
         model = least_squares(mean, K_X, target, places)
         if knowledge.coefficients is not None:
@@ -324,7 +290,7 @@ class Gathered:
         return ModelledMoments(copies, model, known)
 
     def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
-        table, (target, places) = self.copies.table, self._columns(knowledge)
+        table, (target, places) = self.release.table, self._columns(knowledge)
         if knowledge.tree is not None and not knowledge.known:
             return TreeMoments(copies, stated(knowledge.tree, target, places, knowledge.on), None)
         blocks = row_blocks(table.rows, table.width)
@@ -338,14 +304,14 @@ class Gathered:
         return TreeMoments(copies, tree, known)
 
     def _columns(self, knowledge: PublishedModel) -> tuple[int, Any]:
-        names = self.copies.table.attributes
+        names = self.release.table.attributes
         on = np.array([names.index(name) for name in knowledge.on], dtype=np.intp)
         return names.index(knowledge.target), on
 
     def _of_copies(self, moments: Moments) -> Moments:
-        stacked = range(1, len(self.copies.numbers) + 1) if self.copies.joint else ()
-        width = self.copies.table.width
-        return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
+        stacked = range(1, self.release.copies + 1) if self.release.joint else ()
+        width = self.release.table.width
+        return as_seen(self.release.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Moments of the rows that an adversary sees, by row group."""
@@ -359,7 +325,7 @@ class Gathered:
         """Moments of the judged rows by row group, without empty groups."""
         if not self.rows.given(knowledge).size:
             return self.groups
-        known = self._chosen[key_of(knowledge)].by_group
+        known = self.whole.chosen[key_of(knowledge)].by_group
         rest = [
             group - known[number] if number in known else group
             for number, group in enumerate(self.groups)
@@ -368,4 +334,4 @@ class Gathered:
 
     def folds(self, knowledge: Knowledge) -> list[Moments]:
         """Moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
-        return self._chosen[key_of(knowledge)].folds
+        return self.whole.chosen[key_of(knowledge)].folds
