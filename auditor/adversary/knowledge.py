@@ -52,6 +52,11 @@ class Knowledge(Part):
         """Attributes with true values known for every record."""
         return ()
 
+    @property
+    def row_count(self) -> int:
+        """Number of rows that are known or estimated from."""
+        return 0
+
     def spec(self) -> Any:
         """Scenario's spelling."""
         stated = self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -82,6 +87,11 @@ class Estimated(Knowledge):
     structure: Literal["scheme", "none"] = "scheme"
 
     @property
+    def row_count(self) -> int:
+        """Number of released rows."""
+        return self.rows
+
+    @property
     def label(self) -> str:
         """``estimated(rows=400)`` or ``estimated(rows=400, structure=none)``."""
         unstructured = ", structure=none" if self.structure == "none" else ""
@@ -94,6 +104,11 @@ class KnownRecords(Knowledge):
     name = "known-records"
     alone = "count"
     count: Whole = Field(ge=1, description="number of records")
+
+    @property
+    def row_count(self) -> int:
+        """Number of records."""
+        return self.count
 
     @property
     def label(self) -> str:

@@ -138,7 +138,7 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
     X = table("skewed", 4000)
     release = drawn(np.rint(10 * X) if plugin.on_lattice else X, plugin, levels, 3)
     if scheme == "rotation-noise":
-        release.copies = release.release.undo(release.copies)
+        release.copies = release.release.undone(release.copies)
     chosen = range(1, len(levels) + 1)
     data = release.release.table
     rows = rows_of([(data.values, release.copies)], data.attributes, chosen, True)

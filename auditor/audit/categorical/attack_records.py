@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.adversary.attack import Inference
-from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.base.request import ALL, UNBOUNDED, Bar, CellContext
 from auditor.audit.categorical.error_bars import Bars, jackknifed, redrawn_bars
 from auditor.audit.categorical.posterior_pass import (
@@ -117,7 +117,7 @@ def _error_bars(
 ) -> dict[Coalition, Bars]:
     release = attacker.release
     if release.estimated:
-        return {} if isinstance(attacker.knowledge, Estimated | KnownRecords) else groups
+        return {} if attacker.knowledge.row_count else groups
     replicated = release.scenario.replicates >= FEWEST_REPLICATES
     if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
         with contained():

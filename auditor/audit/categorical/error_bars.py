@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.request import Bar
 from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, given_by
 from auditor.audit.categorical.release import CodeBlock, Sums
@@ -93,9 +92,7 @@ def redrawn_bars(
         x = _by_share(place, data.prior).astype(kind)
     ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
-    copies, rows, again = simulated(view.law, x, rng), 0, []
-    if isinstance(known, Estimated | KnownRecords):
-        rows = known.rows if isinstance(known, Estimated) else known.count
+    copies, rows, again = simulated(view.law, x, rng), known.row_count, []
     fits = {} if rows else {one: attacker.fit(view, one) for one in sums}
     fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
     # with equal fits every redraw has an equal panel

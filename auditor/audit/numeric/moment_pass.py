@@ -43,11 +43,8 @@ DRAWN_AT_ONCE = 2**12
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
     """Rows that an adversary knows or estimates from, as drawn; None: none."""
-    if isinstance(knowledge, Estimated):
-        return _drawn(stream(seed, "estimated", replicate), rows, knowledge.rows)
-    if isinstance(knowledge, KnownRecords):
-        return _drawn(stream(seed, knowledge.name, replicate), rows, knowledge.count)
-    return None
+    count, kind = knowledge.row_count, Estimated if isinstance(knowledge, Estimated) else knowledge
+    return _drawn(stream(seed, kind.name, replicate), rows, count) if count else None
 
 
 def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
