@@ -6,7 +6,7 @@ A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coali
 | --- | --- | --- |
 | closed form | known maps under a law | ``auditor.audit.numeric.linear_errors`` |
 | redraws of the release | estimated maps, attacks on rows | ``from_redraws`` |
-| jackknife over row groups | files, which cannot be drawn again | ``from_groups`` |
+| jackknife over row groups, as draws | files, which cannot be drawn again | ``from_groups`` |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import BLOCK_VALUES, Moments
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
-from auditor.numerics.statistics import Z_95, jackknife_error, quantile
+from auditor.numerics.statistics import Z_95, quantile
 from auditor.results.records import SAME, ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
 
@@ -210,32 +210,16 @@ def from_groups(
     """
     scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
     distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
-    sums = with_total(sums)
-    bounded = np.minimum(sums, scale * rows)
-    degrees = max(1, len(counts) - 1)
-    known = 1.0 if bar == "jackknife" and len(counts) > 1 else np.nan
-    left_out, bounded_out = (
-        (each.sum(axis=0) - each) / np.maximum(rows.sum() - rows, 1.0) for each in (sums, bounded)
-    )
-
-    def deviation(figures: Array) -> Array:
-        return known * jackknife_error(figures)
-
-    def against(single: Indices) -> Paired:
-        gain, others = (gain_over(each, single, scale) for each in (distortion, left_out))
-        return Paired(gain, deviation(others), np.full_like(gain, degrees))
-
-    own, t = against(Members.of(coalitions).best(distortion)), quantile(0.975, degrees)
-    figure = Figure.symmetric(distortion, deviation(left_out), t)
-    # the mean is not rounded off
-    apart = distortion - bounded.sum(axis=0) / rows.sum() + t * deviation(bounded_out)
-    figure = figure._replace(below=np.minimum(figure.below, np.maximum(apart, 0.0)))
-    return Errors(
-        figure,
-        Figure.symmetric(own.gain, own.std_error, t),
-        bar,
-        None if compared is None else against(compared),
-    )
+    G, sums = len(counts), with_total(sums)
+    both = np.array([sums, np.minimum(sums, scale * rows)])
+    left_out = (both.sum(axis=1, keepdims=True) - both) / np.maximum(rows.sum() - rows, 1.0)
+    if bar != "jackknife" or G < 2:
+        G, left_out = 2, np.full((2, 2, *distortion.shape), np.nan)
+    # (G − 1)/G Σ d² is the variance of draws with deviations (G − 1)/√G d
+    share, bounded = (G - 1) ** 2 / G, both[1].sum(axis=0) / rows.sum()
+    apart = bounded, as_draws(bounded, left_out[1], share)
+    facts = distortion, left_out[0], scale, compared
+    return from_redraws(coalitions, *facts, share=share, bounded=apart)._replace(bar=bar)
 
 
 def from_redraws(
@@ -247,6 +231,7 @@ def from_redraws(
     rounding: Array | float = 0.0,
     noisy: bool = True,
     share: float = 1.0,
+    bounded: tuple[Array, Array] | None = None,
 ) -> Errors:
     """Errors of any attack with error bars from other draws of the release.
 
@@ -263,12 +248,13 @@ def from_redraws(
     noisy : bool
         Whether the copies have noise.
     share : float
-        Share of the records drawn again; its square root scales the spread.
+        Factor of the variance: the share of the records drawn again, if not all.
+    bounded : pair of ndarrays, optional
+        Errors that are at most ``scale``, measured and in other draws, for the lower end.
     """
-    members, part = Members.of(coalitions), share < 1.0
-    if part:
-        spread = (again - again.mean(axis=0)) * np.sqrt(share)
-        again = np.maximum(distortion + spread, 0.0)
+    members, part = Members.of(coalitions), share != 1.0
+    again = as_draws(distortion, again, share)
+    possible = np.maximum(again, 0.0)
 
     def steady(denominators: Array, gains: Array) -> Array:
         """Spread of gains; NaN if a denominator may be near 0."""
@@ -277,20 +263,20 @@ def from_redraws(
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
     # every draw chooses the best copy again
-    bests = np.array([of_copy(errors, members.best(errors)) for errors in again])
-    others = collusion_gain(again, bests, scale)
+    bests = np.array([of_copy(errors, members.best(errors)) for errors in possible])
+    others = collusion_gain(possible, bests, scale)
     gain = gain_over(distortion, members.best(distortion), scale)
     gain_error, paired = steady(bests, others), None
     if compared is not None:
         paired = Paired(
             gain_over(distortion, compared, scale),
-            steady(of_copy(again, compared), gain_over(again, compared, scale)),
+            steady(of_copy(possible, compared), gain_over(possible, compared, scale)),
             np.full_like(distortion, len(again) - 1),
         )
     below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))
-    bounded = np.minimum(distortion, scale)
-    least = bounded - reaches(bounded, np.minimum(again, scale), part)[0]
-    below = np.minimum(below, distortion - least + Z_95 * rounding)
+    bounded = bounded or (np.minimum(distortion, scale), np.minimum(again, scale))
+    least = bounded[0] - reaches(*bounded, part)[0] - Z_95 * rounding
+    below = np.minimum(below, np.maximum(distortion - least, 0.0))
     low, high = (
         np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, others, part)
     )
@@ -305,9 +291,13 @@ def from_redraws(
 
 def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array, Array]:
     """Standard error and ``reaches`` of a figure; see ``from_redraws``."""
-    if share < 1.0:
-        again = figure + (again - again.mean(axis=0)) * np.sqrt(share)
-    return _deviation(again), *reaches(figure, again, share < 1.0)
+    again = as_draws(figure, again, share)
+    return _deviation(again), *reaches(figure, again, share != 1.0)
+
+
+def as_draws(figure: Array, again: Array, share: float) -> Array:
+    """Draws about a figure, (R, …), with a ``share`` of the variance of others."""
+    return again if share == 1.0 else figure + (again - again.mean(axis=0)) * np.sqrt(share)
 
 
 def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
@@ -328,7 +318,7 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
 
 
 def _deviation(again: Array) -> Array:
-    return np.where(np.ptp(again, axis=0) > 0, again.std(axis=0, ddof=1), 0.0)
+    return np.where(np.ptp(again, axis=0) == 0, 0.0, again.std(axis=0, ddof=1))
 
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
