@@ -28,7 +28,7 @@ from auditor.base.types import (
     unprinted,
 )
 from auditor.data.table import Table
-from auditor.numerics.blocks import CHUNK_VALUES, Moments, evenly
+from auditor.numerics.blocks import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import known
 from auditor.registry import Plugin
@@ -58,20 +58,6 @@ class Affine:
     fixed: bool = True
     known: Array | None = None
     apart: bool = False
-
-    def apply(self, copies: Arrays, centre: Array, out: Array) -> Array:
-        """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
-
-        Shapes (n, N).
-        """
-        blocks = np.split(self.weights, len(copies), axis=1)
-        constant = centre + self.offset - sum(W @ centre for W in blocks)
-        for a, b in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
-            out[a:b] = constant
-            for W, copy in zip(blocks, copies, strict=True):
-                if W.any():
-                    out[a:b] += copy[a:b] @ W.T
-        return out
 
 
 @unprinted

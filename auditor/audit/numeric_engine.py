@@ -79,12 +79,8 @@ class NumericSession(Session):
             from auditor.audit.categorical.binned_columns import binned_records  # start-up
 
             context = self.context.under(use.id, knowledge.label)
-            release, asked = opened.release, (opened.needed, coalitions)
-            return Attempt.of(
-                binned_records(
-                    release.table, release.blocks, opened.law, *asked, context, knowledge
-                )
-            )
+            asked = opened.release, opened.needed, coalitions
+            return Attempt.of(binned_records(*asked, context, knowledge))
         return attack_outcome(opened, attack, use.id, knowledge, self.context, self._baseline)
 
     def guesses(

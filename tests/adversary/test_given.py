@@ -8,6 +8,8 @@ import pytest
 from auditor.adversary.attack import Affine, Coalitions
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.adversary.view import Records, SampleMoments, UnpairedRecords, View
+from auditor.audit.numeric.linear_errors import Maps
+from auditor.audit.numeric.reconstruct import errors_in_pieces
 from auditor.base import NotApplicable
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments
@@ -74,11 +76,8 @@ def at_once(weights, offset, centre, copies):
 @pytest.mark.slow_after_first
 def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width):
     rng = np.random.default_rng(17)
-    centre, offset, copies = (
-        rng.standard_normal(width),
-        rng.standard_normal(width),
-        list(rng.standard_normal((3, n, width))),
-    )
+    centre, offset = rng.standard_normal((2, width))
+    copies = list(rng.standard_normal((3, n, width)))
     copies[1] = np.asfortranarray(copies[1])
     weights = {
         "mixed": rng.standard_normal((width, 3 * width)),
@@ -87,6 +86,8 @@ def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width
         "nothing": np.zeros((width, 3 * width)),
     }[form]
     before = [copy.copy() for copy in copies]
-    found = Affine(weights, offset).apply(copies, centre, np.empty((n, width)))
+    maps, x = Maps.pad([Affine(weights, offset)], [(1, 2, 3)], 3), rng.standard_normal((n, width))
+    pieces = errors_in_pieces(maps, lambda: iter([(0, x, copies)]), centre)
+    found = np.concatenate([here + errors[:, 0] for here, _, errors in pieces])
     np.testing.assert_allclose(found, at_once(weights, offset, centre, copies), rtol=0, atol=1e-11)
     assert all((was == copy).all() for was, copy in zip(before, copies, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.error_bars import (
     Errors,
     holding,
-    redrawn_views,
+    redrawn,
     rounded_off,
     seed_of,
     with_total,
@@ -28,10 +29,10 @@ from auditor.audit.numeric.error_bars import (
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
-from auditor.audit.numeric.views import MomentsAgain
+from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError, scipy
 from auditor.base.types import Array, Block, Blocks, Coalitions
-from auditor.schemes.base.noise_law import NoiseLaw, Transformed
+from auditor.schemes.base.noise_law import Transformed
 
 
 def linear_errors(
@@ -45,15 +46,7 @@ def linear_errors(
         raise PluginError("the attack weighs copies that the coalition does not hold")
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
-    again = None
-    if opened.replicated:
-        pass
-    elif law is None or not law.tells_spread:  # noise that is serial or depends on the values
-        others = (other.gathered for other in opened.released_again())
-        draws = ((each.view(knowledge), each.all_judged(knowledge), None) for each in others)
-        again = _errors_again(opened, attack, draws)
-    elif not maps.fixed:
-        again = _errors_again(opened, attack, _redrawn(opened, knowledge, law))
+    again = _errors_again(opened, attack, knowledge, _redrawn(opened, knowledge, maps.fixed))
 
     def by_rows() -> tuple[Array, Array]:
         blocks, counts = opened.judged(knowledge)
@@ -139,30 +132,34 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
     tally.bins, tally.sample = bins, sample
 
 
-def _redrawn(opened: Opened, knowledge: Knowledge, law: NoiseLaw) -> Iterable[MomentsAgain]:
-    """Views and moments in redraws by a law."""
-    release, kept, key = opened.release, opened.gathered.again, opened.release.key
-    seeds = [
-        seed_of(key.audit_seed, key.scheme, key.replicate, number) for number in range(REDRAWS)
-    ]
-    parts = release.levels, release.moments
-    draws = ((seed, release.scheme.transformed(*parts, replace(key, seed=seed))) for seed in seeds)
-    again = kept.get(knowledge.label) or redrawn_views(opened.gathered, knowledge, law, draws)
-    if release.copies * release.table.width <= SMALL:
-        again = kept[knowledge.label] = list(again)
+def _redrawn(opened: Opened, knowledge: Knowledge, fixed: bool) -> Iterable[Gathered]:
+    """Moments in other draws; none if replicates or a closed form show the spread."""
+    gathered, key, law = opened.gathered, opened.release.key, opened.law_within
+    by_law = law is not None and law.tells_spread
+    if opened.replicated or (by_law and fixed):
+        return ()
+    if law is None or not by_law:  # noise that is serial or depends on the values
+        return (other.gathered for other in opened.released_again())
+    again = gathered.again.get(knowledge.label)
+    if again is None:
+        parts = key.audit_seed, key.scheme, key.replicate
+        others = redrawn(gathered, knowledge, law, (seed_of(*parts, k) for k in range(REDRAWS)))
+        if opened.release.copies * opened.release.table.width > SMALL:
+            return others
+        again = gathered.again[knowledge.label] = list(others)
     return again
 
 
 def _errors_again(
-    opened: Opened, attack: LinearAttack, draws: Iterable[MomentsAgain]
+    opened: Opened, attack: LinearAttack, knowledge: Knowledge, others: Iterable[Gathered]
 ) -> Array | None:
     """Mean squared errors in redraws, shape (R, B, N); None if not applicable."""
     found = []
-    try:
-        for view, judged, transformed in draws:
-            batch = fitted_maps(attack, view, opened.needed, transformed)
+    with suppress(NotApplicable):
+        for other in others:
+            view, judged = other.view(knowledge), other.all_judged(knowledge)
+            batch = fitted_maps(attack, view, opened.needed, other.release.transformed)
             maps = Maps.pad(batch, opened.needed, opened.release.copies)
             found.append(squared_errors(maps, judged) / judged.count)
-    except NotApplicable:
-        return None
-    return np.array(found) if found else None
+        return np.array(found) if found else None
+    return None

@@ -21,15 +21,16 @@ from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import CellContext
 from auditor.audit.categorical.attack_records import coalition_records
 from auditor.audit.categorical.error_bars import jackknifed
-from auditor.audit.categorical.posterior_pass import Found, group_of
+from auditor.audit.categorical.posterior_pass import group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
+from auditor.audit.numeric.moment_pass import together
+from auditor.audit.numeric.release import Release
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Blocks, Coalition, Coalitions, Indices
-from auditor.data.table import Table
-from auditor.numerics.blocks import moment_groups, row_blocks
+from auditor.base.types import Array, Coalition, Coalitions, Indices
+from auditor.numerics.blocks import moment_groups
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.results.records import Measurement
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise
 
 FINENESS = 16
 REACH = 7.0
@@ -38,9 +39,7 @@ MOST_CELLS = 2**15
 
 
 def binned_records(
-    table: Table,
-    blocks: Blocks,
-    law: NoiseLaw | None,
+    release: Release,
     needed: Coalitions,
     wanted: Coalitions,
     context: CellContext,
@@ -50,9 +49,6 @@ def binned_records(
 
     Parameters
     ----------
-    blocks : callable
-        Yields rows of table and copies block by block.
-    law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
         Coalitions with every single member; coalitions to report.
 
@@ -62,6 +58,7 @@ def binned_records(
         No binned column or several, the law is not jointly Gaussian of one shape, knowledge is not
         perfect, or the grid is too coarse.
     """
+    table, law = release.table, release.law
     data = table.categorical
     if (
         data is None
@@ -81,19 +78,18 @@ def binned_records(
             "the posterior of bins given additive copies needs jointly Gaussian noise of one shape"
         )
     column, frame = table.attributes.index(data.names[0]), Frame(data.prior, scores=data.scores)
-    bounds = row_blocks(table.rows, table.width)
     groups = moment_groups(table.rows, table.width)
-    sums, closed, k_0 = Found(), dict[Coalition, dict[str, Expected]](), law.shape[column, column]
+    sums, closed = dict[Coalition, Sums](), dict[Coalition, dict[str, Expected]]()
 
     def originals() -> Iterator[tuple[Array, Indices]]:
-        for a, b in bounds:
+        for a, b in release.bounds:
             yield table.read(a, b)[:, column], data.read(a, b).astype(np.intp)
 
     ends = [(x.min(), x.max()) for x, _ in originals()]
     low, high = min(a for a, _ in ends), max(b for _, b in ends)
     for one in needed:
         w, v = best_unbiased_combination(law.of(one).level_covariance)
-        grid = _Grid(math.sqrt(max(0.0, float(v)) * k_0), low, high)
+        grid = _Grid(math.sqrt(max(0.0, float(v)) * law.shape[column, column]), low, high)
         counts = np.zeros((data.size, grid.cells))
         for x, codes in originals():
             np.add.at(counts, (codes, grid.place(x)), 1.0)
@@ -104,11 +100,11 @@ def binned_records(
         P = np.divide(joint, met, out=outside, where=met > 0).T
         closed[one] = expected(given, data.prior, P, frame, data.rows)
         reached = np.flatnonzero(met > 0)  # combinations out of range get the nearest such cell
-        for (_, codes), (index, _, copies) in zip(originals(), blocks(), strict=True):
+        for (_, codes), (index, _, copies) in zip(originals(), release.blocks(), strict=True):
             shown = w @ np.array([copies[copy - 1][:, column] for copy in one])
             found = measured(P, frame, np.clip(grid.place(shown), *reached[[0, -1]]), codes)
             parts = codes, group_of(groups[index]), data.size, groups[-1][-1][0] + 1
-            sums.add({one: Sums.of(found, *parts)})
+            sums = together(sums, {one: Sums.of(found, *parts)})
     bars, beliefs = jackknifed(sums), (data.prior, data.scores)
     return [
         record

@@ -108,7 +108,7 @@ def redrawn_bars(
         job = MeasureJob([groups], [Fitted(fits)])
         shown, part = dict(zip(view.copies, copies, strict=True)), job.begin()
         job.take(CodeBlock(0, 0, x, shown.__getitem__), part)
-        again.append(_figures(part))
+        again.append(_figures(part.sums))
     bars: dict[Coalition, Bars] = {}
     for coalition, figures in _figures(sums).items():
         found = dict[str, Bar]()

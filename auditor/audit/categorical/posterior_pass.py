@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from auditor.audit.categorical.release import (
     expected,
     measured,
 )
-from auditor.audit.numeric.moment_pass import Draw, key_of
+from auditor.audit.numeric.moment_pass import Added, Draw, key_of
 from auditor.base import NotApplicable, PluginError
 from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
@@ -163,16 +163,11 @@ class Fitted:
         return rows if self.hidden is None else np.delete(rows, self.hidden.within(first, stop)[0])
 
 
-class Found(dict[Coalition, Sums]):
+@dataclass
+class Found(Added):
     """Sums of an attack's measures by coalition."""
 
-    def add(self, other: Mapping[Coalition, Sums]) -> None:
-        """Add the sums over later records."""
-        for coalition, sums in other.items():
-            if coalition in self:
-                self[coalition].add(sums)
-            else:
-                self[coalition] = sums
+    sums: dict[Coalition, Sums] = field(default_factory=dict)
 
 
 @unprinted
@@ -213,7 +208,7 @@ class MeasureJob(Job[Found]):
                     places.append(some)
                 all_of, some = Measured.joined(found), np.concatenate(places)
                 sums = all_of, x[some], group[some], fit[1].prior.size, self.groups[-1][-1][0] + 1
-                into.add({each: Sums.of(*sums) for each in every})
+                into.add(Found({each: Sums.of(*sums) for each in every}))
 
 
 def posteriors(

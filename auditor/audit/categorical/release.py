@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import ReleaseRequest, with_singles
-from auditor.audit.numeric.moment_pass import Draw
+from auditor.audit.numeric.moment_pass import Added, Draw
 from auditor.audit.numeric.release import Drawn, already_out, make_scheme
 from auditor.base import PluginError
 from auditor.base.types import Array, Codes, Flags, Indices, unprinted
@@ -370,7 +370,7 @@ def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
 
 
 @dataclass(repr=False)
-class Sums:
+class Sums(Added):
     """Sums of one coalition's measures.
 
     Attributes
@@ -407,12 +407,9 @@ class Sums:
 
     def add(self, other: Sums) -> None:
         """Add the sums over later records."""
-        for name, sums in other.by_group.items():
-            self.by_group[name] += sums
-        for name, growth in other.growth.items():
-            self.growth[name] = max(self.growth[name], growth)
-        self.sizes += other.sizes
-        self.by_value += other.by_value
+        growth = {name: max(self.growth[name], one) for name, one in other.growth.items()}
+        super().add(other)
+        self.growth = growth
 
     @property
     def errors(self) -> Array:

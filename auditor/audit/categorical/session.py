@@ -42,7 +42,7 @@ class CategoricalSession(Session):
         release = self.release
         attacker = Attacker.of(release, self.counted, use, knowledge)
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
-        sums = release.go_through(MeasureJob(release.groups, parts))
+        sums = release.go_through(MeasureJob(release.groups, parts)).sums
         found = attack_records(attacker, parts[0], sums, coalitions)
         return Attempt.of(found)
 

@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.adversary.knowledge import Knowledge, KnownSample
-from auditor.adversary.view import Records, SampleMoments
-from auditor.audit.numeric.views import Gathered, MomentsAgain, as_seen
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.numeric.moment_pass import key_of
+from auditor.audit.numeric.views import Gathered
 from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import BLOCK_VALUES, Moments
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import Z_95, quantile
 from auditor.results.records import SAME, ErrorBar
-from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
+from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 
 EXACT = 1e-12
 """Squared errors below this share of the variance are rounding errors of an exact rebuild."""
@@ -408,51 +408,36 @@ def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
     return T @ T.T
 
 
-def redrawn_views(
-    gathered: Gathered,
-    knowledge: Knowledge,
-    law: NoiseLaw,
-    draws: Iterable[tuple[int, Transformed | None]],
-) -> Iterator[MomentsAgain]:
-    """Yield an adversary's views in other draws, in moments.
+def redrawn(
+    gathered: Gathered, knowledge: Knowledge, law: NoiseLaw, seeds: Iterable[int]
+) -> Iterator[Gathered]:
+    """Yield one adversary's moments of a release in other draws.
 
     Parameters
     ----------
-    gathered : Gathered
-        Of the release itself.
     law : NoiseLaw
         Of the noise, before copies were transformed.
-    draws : iterable of (int, Transformed or None)
-        Seeds, and matrices of the copies.
+    seeds : iterable of int
+        One for each draw of noise and matrices.
     """
-    table, moments = gathered.release.table, gathered.release.moments
+    table, key = gathered.release.table, key_of(knowledge)
     original = Moments.merge(gathered.groups).parts([1], table.width)
     draw, held = gathered.rows.draw(knowledge), None
     # by shape alone: files and tables in memory agree
     if draw is not None and table.rows * table.width <= BLOCK_VALUES:
-        held = table.read(0, table.rows) - moments.mean
-    for seed, transformed in draws:
-        rng, view = stream(seed, "moments"), replace(gathered.view(knowledge), seed=seed)
+        held = table.read(0, table.rows) - gathered.release.moments.mean
+    for seed in seeds:
+        rng = stream(seed, "moments")
         if draw is None:
-            judged = released = redrawn_moments(original, law, rng)
+            yield gathered.redrawn({}, redrawn_moments(original, law, rng), seed)
+            continue
+        known = gathered.whole.chosen[key]
+        if held is not None:
+            given = Moments.of(held[rng.permutation(len(held))[: len(draw.rows)]])
         else:
-            if held is not None:
-                given = Moments.of(held[rng.permutation(len(held))[: len(draw.rows)]])
-            else:
-                folds = gathered.folds(knowledge)
-                some = (folds[place] for place in rng.integers(0, len(folds), len(folds)))
-                given = Moments.merge(some).parts([1], table.width)
-            rest = redrawn_moments(original - given, law, rng)
-            chosen = redrawn_moments(given, law, rng)
-            both, known = Moments.merge([chosen, rest]), view.given
-            judged = rest if draw.clear else both
-            released = rest if isinstance(knowledge, KnownSample) else both
-            seen = as_seen(transformed, chosen)
-            if isinstance(known, SampleMoments):
-                view = replace(
-                    view, given=replace(known, copies=seen.of_copies(view.copies, table.width))
-                )
-            elif isinstance(known, Records):
-                view = replace(view, given=replace(known, moments=seen))
-        released = as_seen(transformed, released).of_copies(view.copies, table.width)
-        yield replace(view, released=released), judged, transformed
+            some = (known.folds[k] for k in rng.integers(0, len(known.folds), len(known.folds)))
+            given = Moments.merge(some).parts([1], table.width)
+        rest = redrawn_moments(original - given, law, rng)
+        chosen = redrawn_moments(given, law, rng)
+        seen = {key: replace(known, parts={0: chosen}, by_group={0: chosen})}
+        yield gathered.redrawn(seen, Moments.merge([chosen, rest]), seed)

@@ -8,7 +8,7 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.numeric.linear_errors import Maps, held_out_theory
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
-from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
+from auditor.audit.numeric.reconstruct import CopyBlocks, errors_in_pieces, rows_of
 from auditor.audit.numeric.release import Release
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable
@@ -41,15 +41,10 @@ def rebuilt(
     if isinstance(plugin, LinearAttack):
         affine, fitted = plugin.affine(view), None
         check_affine(affine, view)
-        V = np.zeros((table.width, table.width)) if affine.known is None else affine.known
-        values = np.concatenate(
-            [
-                affine.apply(copies, view.centre, np.empty_like(x)) + (x - view.centre) @ V.T
-                for _, x, copies in blocks()
-            ]
-        )
+        maps = Maps.pad([affine], [everybody], release.copies)
+        pieces = errors_in_pieces(maps, blocks, view.centre)
+        values = np.concatenate([x + errors[:, 0] for x, _, errors in pieces])
         if law is not None and (affine.fixed or (affine.apart and given.size)):
-            maps = Maps.pad([affine], [everybody], release.copies)
             theory = held_out_theory(maps, Moments.of(others - view.centre), law)[0, -1:]
     elif isinstance(plugin, RowAttack):
         seen = rows.seen(knows, blocks)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -44,29 +44,21 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
             yield Around(block, block[1], block[2], 0, done)
             done += len(block[1])
         return
-    waiting: deque[Block] = deque()
-    past: list[Array] = []
-
-    def first() -> Around:
-        nonlocal past, done
-        block = waiting[0]
-        tables = [[x, *copies] for _, x, copies in waiting]
-        past = past or [table[:0] for table in tables[0]]
-        here = [np.concatenate(parts) for parts in zip(past, *tables, strict=True)]
-        before = len(past[0])
-        stop = before + len(block[1])
-        past = [table[max(0, stop - many) : stop] for table in here]
-        waiting.popleft()
-        x, *copies = (table[: stop + many] for table in here)
-        done += len(block[1])
-        return Around(block, x, copies, before, done - len(block[1]))
-
-    for index, x, copies in blocks:
-        waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
-        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
-            yield first()
-    while waiting:
-        yield first()
+    held: list[Array] = []  # rows of all tables, from ``before`` rows ahead of the first block on
+    waiting, before = deque[Block](), 0
+    for later in chain(blocks, [None]):
+        if later is not None:
+            rows = [part.copy() for part in (later[1], *later[2])]
+            waiting.append((later[0], rows[0], rows[1:]))
+            held = [np.concatenate(pair) for pair in zip(held, rows, strict=True)] if held else rows
+        while waiting:
+            stop = before + len(waiting[0][1])
+            if later is not None and len(held[0]) < stop + many:
+                break
+            x, *copies = (table[: stop + many] for table in held)
+            yield Around(waiting[0], x, copies, before, done)
+            done += len(waiting.popleft()[1])
+            held, before = [table[max(0, stop - many) :] for table in held], min(stop, many)
 
 
 def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
@@ -154,7 +146,7 @@ Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 estimates and the true values, (b, N)."""
 
 
-def _linear_errors(
+def errors_in_pieces(
     maps: Maps, blocks: Blocks, centre: Array
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Yield pieces: x, (b, N), ``[x, y_1 …]`` and errors, (b, B, N)."""
@@ -179,7 +171,7 @@ def tally_linear(
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
-    for x, _, errors in _linear_errors(maps, blocks, centre):
+    for x, _, errors in errors_in_pieces(maps, blocks, centre):
         tally.add(errors, x)
         if spread is not None:
             bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
@@ -203,7 +195,7 @@ def errors_by_rows(
     N, group = maps.offsets.shape[1], _group_of_rows(counts)
     sums = np.zeros((group.max(initial=-1) + 1, *maps.offsets.shape))
     squares, first = np.zeros(maps.weights.shape[2]), 0
-    for _, rows, errors in _linear_errors(maps, blocks, centre):
+    for _, rows, errors in errors_in_pieces(maps, blocks, centre):
         _add_squares(sums, errors, group[first : first + len(rows)])
         squares += np.einsum("rd,rd->d", rows[:, N:], rows[:, N:])
         first += len(rows)
@@ -287,30 +279,27 @@ def _tally_block(
     count: Count | None,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
-    copies, shape, confidence, asked = readable(around.copies), x.shape, tally.confidence, []
-    for fitted, coalition in zip(reconstructions, coalitions, strict=True):
-        held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
-        inner, mine = shown(fitted, [*held, wide], around.before, len(x), around.first)
-        asked.append((inner, mine[:-1], mine[-1]))
-    found, nothing = dict[int, tuple[Any, ...]](), np.full(shape, np.nan)
-    for place in set(alike):
-        inner, mine, true = asked[place]
-        estimate, theory = checked(inner.rows(mine), shape), inner.expected(true)
-        ends = None if confidence is None else inner.intervals(mine, confidence)
+    copies, nothing = readable(around.copies), np.full(x.shape, np.nan)
+    found = dict[int, tuple[Array, float, tuple[Array, ...], Array]]()
+    for place in dict.fromkeys(alike):
+        fitted, held = reconstructions[place], [copies[copy - 1] for copy in coalitions[place]]
+        tables = [*with_known(fitted, held, wide), wide]
+        inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
+        estimate, theory = checked(inner.rows(mine), x.shape), inner.expected(true)
+        ends = None if tally.confidence is None else inner.intervals(mine, tally.confidence)
         left = inner.candidates(mine) if tally.candidates else None
+        if left is not None:  # NaN is kept
+            left = checked(np.where(np.isnan(left), 1.0, left), x.shape) + 0.0 * left
         found[place] = (
             estimate,
-            np.nan if theory is None else float(checked(theory, shape[:1]).sum()),
-            2 * [nothing] if ends is None else [checked(end, shape) for end in ends],
-            nothing
-            if left is None
-            else checked(np.where(np.isnan(left), 1.0, left), shape) + 0.0 * left,
+            np.nan if theory is None else float(checked(theory, x.shape[:1]).sum()),
+            tuple(checked(end, x.shape) for end in ends) if ends else (nothing, nothing),
+            nothing if left is None else left,
         )
+        if count is not None:
+            count(place, inner, mine, estimate, x)
     estimates, theories, intervals, candidates = zip(*(found[k] for k in alike), strict=True)
-    if count is not None:
-        for place in set(alike):
-            count(place, *asked[place][:2], estimates[place], x)
-    if confidence is not None:
+    if tally.confidence is not None:
         low, high = (np.stack(each, axis=1) for each in zip(*intervals, strict=True))
         tally.localise(low, high, x)
     if tally.candidates:

@@ -20,6 +20,7 @@ no law is assumed. An estimated law is no proof.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -39,6 +40,7 @@ from auditor.adversary.knowledge import (
 from auditor.adversary.published import (
     LinearModel,
     ModelledMoments,
+    RegressionTree,
     TreeMoments,
     grown,
     least_squares,
@@ -53,7 +55,7 @@ from auditor.adversary.view import (
     UnpairedRecords,
     View,
 )
-from auditor.audit.numeric.moment_pass import MomentJob, RowSelection, Stripe, key_of
+from auditor.audit.numeric.moment_pass import Chosen, MomentJob, RowSelection, Stripe, key_of
 from auditor.audit.numeric.release import Release
 from auditor.base import PluginError
 from auditor.base.types import Array
@@ -184,10 +186,6 @@ class Shares:
         return np.full(table.width, np.nan) if table.standardized else table.resolution.steps
 
 
-MomentsAgain = tuple[View, Moments, Transformed | None]
-"""Adversary's view and judged rows' moments in another draw, and its transforms."""
-
-
 class Gathered:
     """One release's moments, and the view of each adversary.
 
@@ -206,7 +204,7 @@ class Gathered:
         As stated, or as estimated (``noise``).
     noise : EstimatedNoise or None
         Noise of copies from files.
-    again : dict of str to list of MomentsAgain
+    again : dict of str to list of Gathered
         Redraws by knowledge, shared by all linear attacks on few columns.
 
     Raises
@@ -233,7 +231,16 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.shares = Shares(table)
         self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
-        self.again: dict[str, list[MomentsAgain]] = {}
+        self.again: dict[str, list[Gathered]] = {}
+        self.seed = int(rows.rng("guesses").integers(2**63))
+        self._trees: dict[str, tuple[RegressionTree, Any]] = {}
+
+    def redrawn(self, chosen: dict[str, Chosen], whole: Moments, seed: int) -> Gathered:
+        """Moments of another draw of noise and matrices."""
+        other, key = copy(self), replace(self.release.key, seed=seed)
+        other.whole, other.release = Stripe({0: whole}, chosen), replace(self.release, key=key)
+        other.groups, other._views, other.seed = [whole], {}, seed
+        return other
 
     def view(self, knowledge: Knowledge) -> View:
         """View of an adversary with every copy."""
@@ -249,7 +256,7 @@ class Gathered:
                 released=self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
                 scheme=MappingProxyType(dict(release.scheme.public)),
-                seed=int(self.rows.rng("guesses").integers(2**63)),
+                seed=self.seed,
                 steps=self.shares.steps,
                 shown=self.shown,
             )
@@ -290,18 +297,22 @@ class Gathered:
         return ModelledMoments(copies, model, known)
 
     def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
+        if knowledge.label not in self._trees:
+            self._trees[knowledge.label] = self._published_tree(knowledge)
+        return TreeMoments(copies, *self._trees[knowledge.label])
+
+    def _published_tree(self, knowledge: PublishedModel) -> tuple[RegressionTree, Any]:
         table, (target, places) = self.release.table, self._columns(knowledge)
-        if knowledge.tree is not None and not knowledge.known:
-            return TreeMoments(copies, stated(knowledge.tree, target, places, knowledge.on), None)
-        blocks = row_blocks(table.rows, table.width)
-        columns = np.concatenate([table.read(a, b)[:, [*places, target]] for a, b in blocks])
         if knowledge.tree is not None:
             tree = stated(knowledge.tree, target, places, knowledge.on)
-        else:
+            if not knowledge.known:
+                return tree, None
+        blocks = row_blocks(table.rows, table.width)
+        columns = np.concatenate([table.read(a, b)[:, [*places, target]] for a, b in blocks])
+        if knowledge.tree is None:
             assert knowledge.depth is not None
             tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
-        known = of_records(tree, columns[:, :-1]) if knowledge.known else None
-        return TreeMoments(copies, tree, known)
+        return tree, of_records(tree, columns[:, :-1]) if knowledge.known else None
 
     def _columns(self, knowledge: PublishedModel) -> tuple[int, Any]:
         names = self.release.table.attributes
@@ -331,7 +342,3 @@ class Gathered:
             for number, group in enumerate(self.groups)
         ]
         return [group for group in rest if group.count]
-
-    def folds(self, knowledge: Knowledge) -> list[Moments]:
-        """Moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
-        return self.whole.chosen[key_of(knowledge)].folds
