@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.release import Release
-from auditor.audit.law_tests.battery import Finding, Scores, battery, log_p
+from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p
 from auditor.audit.law_tests.scores import (
     HARDLY_ANY,
     MOST_COORDINATES,
@@ -70,7 +70,7 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     waves = [_waves(k * u) for k in (1, 2)]
     whitened = sum(value.whitened for value in values)
     swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
-    found, tests = list[Finding](), 0
+    found = list[Finding]()
     for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
         value = values[place]
         others, c = group != value.group, value.values[:n]
@@ -91,16 +91,15 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
                 t, frequencies = _at_all_frequencies(value, c, b)
                 tried.append((t, frequencies, len(t)))
         for t, frequencies, count in tried:
-            tests += count
             if t.size:
                 k = int(t.argmax())
                 where = (
                     f"digits of {value.name} after parts of 1/{frequencies[k]:.5g} are correlated "
                     "with originals or other copies: r ="
                 )
-                r = math.sqrt(float(t[k]) / n)
-                found.append(Finding(float(log_p(wave_tail(float(t[k])))), r, 0.0, where))
-    return max(found).as_test("low digits", tests, n) if found else None
+                exponent, r = float(log_p(wave_tail(float(t[k])))), math.sqrt(float(t[k]) / n)
+                found.append(Finding(exponent, r, 0.0, where, count))
+    return as_test("low digits", found, n) if found else None
 
 
 def _waves(u: Array) -> NDArray[np.complex64]:
