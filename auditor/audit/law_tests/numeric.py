@@ -193,17 +193,12 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     transformed = release.transformed
     if law is None or release.key.replicate > 1 or (transformed and not transformed.rigid):
         return []
-    names, blocks = release.table.attributes, list(looked_at(release, law_rows(release)))
+    names, (x, copies) = release.table.attributes, looked_at(release, law_rows(release))
     if law.distribution == "unstated":
-        if release.key.grid:
-            return []
-        x, *copies = (
-            np.concatenate(part) for part in zip(*((x, *ys) for x, ys in blocks), strict=True)
-        )
-        found = release.scheme.drawn_apart(release.levels, x, copies)
-        return [] if found is None else in_memory_tests(*found, names, False)
+        drawn = None if release.key.grid else release.scheme.drawn_apart(release.levels, x, copies)
+        return [] if drawn is None else in_memory_tests(*drawn, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(blocks, names, chosen, transformed is None)
+    rows = rows_of(x, copies, names, chosen, transformed is None)
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
         spacing = max(float(grids(copy).max()) for copy in released)
@@ -211,14 +206,9 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     tests = row_tests(law.of(chosen), rows)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
-        out = (
-            blocks
-            if release.serial is None
-            else looked_at(replace(release, serial=None), law_rows(release))
-        )
-        y = np.concatenate(
-            [np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in out]
-        )
+        if release.serial is not None:
+            _, copies = looked_at(replace(release, serial=None), law_rows(release))
+        y = np.stack([copies[copy - 1] for copy in chosen], axis=1)
         digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
         tests += [] if digits is None else [digits]
     return tests
@@ -250,7 +240,7 @@ def in_memory_tests(
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of([(x, copies)], names, chosen, on_grid))
+    return row_tests(law.of(chosen), rows_of(x, copies, names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
@@ -302,28 +292,22 @@ def law_rows(release: Release) -> int:
     return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
 
 
-def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
-    """Yield rows that are tested one by one, block by block.
+def looked_at(release: Release, wanted: int) -> tuple[Array, list[Array]]:
+    """Rows that are tested one by one, shape (n, N), and their copies.
 
     The first rows of each block, if copies must be drawn again.
     """
     n, N = release.table.rows, release.table.width
-    size = row_blocks(n, N)[0][1]
+    size, parts = row_blocks(n, N)[0][1], []
     if release.kept:
-        blocks = (
-            (x, copies, runs(len(x), wanted * len(x) // n)) for _, x, copies in release.blocks()
-        )
-        found = (
-            (x.take(chosen, axis=0), [copy.take(chosen, axis=0) for copy in copies])
-            for x, copies, chosen in blocks
-        )
+        blocks = release.blocks()
     elif release.drawing().in_order:
-        found = (
-            (x.copy(), [copy.copy() for copy in copies])
-            for _, x, copies in release.heads(block_head(n, N, wanted) or size)
-        )
+        blocks = release.heads(block_head(n, N, wanted) or size)
     else:
-        few = islice(release.blocks(), max(1, wanted // size))
-        found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in few)
-    for x, copies in found:
-        yield x, (copies if release.undo is None else release.undo(copies))
+        blocks = islice(release.blocks(), max(1, wanted // size))
+    for _, x, copies in blocks:
+        some = runs(len(x), wanted * len(x) // n if release.kept else len(x))
+        x, *held = (each.take(some, axis=0) for each in (x, *copies))
+        parts.append((x, *(held if release.undo is None else release.undo(held))))
+    x, *copies = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return x, copies
