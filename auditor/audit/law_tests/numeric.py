@@ -48,8 +48,6 @@ MOST_ROWS, DECADES, GRID = 2**13, 9, 2**17
 MOST_VALUES, MOST_SWEPT, GROUPS = 12, 4, 4
 """Values that are tested, whitened columns that are tested at all frequencies, and groups of
 weights, which are added up."""
-SWEPT_VALUES = 2**13
-"""Rows times groups of weights for a test of all frequencies: long tables need fewer groups."""
 
 
 def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | None:
@@ -66,28 +64,28 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     ranks = column_ranks(x[:n])
     ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
     group = np.concatenate([np.full(ranks.shape[1], -1), scores.groups])
-    u = np.hstack([ranks, scores.values[:n]])
-    waves = [_waves(k * u) for k in (1, 2)]
-    whitened = sum(value.whitened for value in values)
+    angle = 2.0 * np.pi * np.hstack([ranks, scores.values[:n]])
+    waves = [np.cos(k * angle) + np.sin(k * angle) for k in (1, 2)]
+    whitened, found = sum(value.whitened for value in values), list[Finding]()
     swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
-    found = list[Finding]()
     for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
-        value = values[place]
-        others, c = group != value.group, value.values[:n]
-        weights = _added_up([wave[:, others] for wave in waves], GROUPS)
-        power = np.square(np.abs(weights)).sum(axis=0)
-        if not power.all():  # no other column
+        value, c = values[place], values[place].values[:n]
+        others = np.flatnonzero(group != value.group)
+        parts = [others[first::GROUPS] for first in range(min(GROUPS, others.size))]
+        if not parts:
             continue
+        sums = np.stack([wave[:, part].sum(axis=1) for wave in waves for part in parts], axis=1)
+        weights = (sums - sums.mean(axis=0)).astype(np.float32)
+        power = np.square(weights).sum(axis=0)
         decades = 10.0 ** (math.ceil(math.log10(value.slowest)) + np.arange(DECADES))
         decades = decades[decades <= value.finest]
         turns = decades[:, None] * c
-        angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # % is 60 times slower
-        real, imaginary = np.cos(angle) @ weights, 1j * (np.sin(angle) @ weights)
-        t = np.square(np.maximum(np.abs(real + imaginary), np.abs(real - imaginary))) / power
-        tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
+        # % is 60 times slower
+        angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
+        t = (np.square(np.cos(angle) @ weights) + np.square(np.sin(angle) @ weights)) / power
+        tried = [(t.max(axis=1, initial=0.0), decades, t.size)]
         if place in swept and np.ptp(c) > 0:
-            few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
-            for b in (few.real + few.imag).T:
+            for b in weights.T[: len(parts)]:
                 t, frequencies = _at_all_frequencies(value, c, b)
                 tried.append((t, frequencies, len(t)))
         for t, frequencies, count in tried:
@@ -100,17 +98,6 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
                 exponent, r = float(log_p(wave_tail(float(t[k])))), math.sqrt(float(t[k]) / n)
                 found.append(Finding(exponent, r, 0.0, where, count))
     return as_test("low digits", found, n) if found else None
-
-
-def _waves(u: Array) -> NDArray[np.complex64]:
-    wave = np.exp(2j * np.pi * u).astype(np.complex64)
-    return wave - wave.mean(axis=0)
-
-
-def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.complex64]:
-    groups = min(most, max(1, waves[0].shape[1]))
-    sums = [wave[:, k::groups].sum(axis=1) for wave in waves for k in range(groups)]
-    return np.stack(sums, axis=1)
 
 
 def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:

@@ -115,8 +115,8 @@ MOST_LOCATED = 2**13
 """Records of a block, evenly spread, that are located; regions are slower than estimates."""
 BOUND_ROUNDING = 1e-9
 """Relative rounding error of a bound."""
-COUNTED = "claimed disclosed accuracy reconstruction_probability posterior_max linkage"
-"""Means over the records that are reported."""
+COUNTED = "claimed disclosed accuracy reconstruction_probability posterior_max delta_growth linkage"
+"""Figures of inferred values, in order."""
 
 
 @dataclass(repr=False)
@@ -252,7 +252,9 @@ class Disclosures:
 
     def _inferences(self) -> Iterator[tuple[str, float, float, float | None]]:
         n = self.sums["inferred"]
-        mean = {name: total / n for name, total in self.sums.items()}
+        mean = {name: total / n for name, total in self.sums.items()} | {
+            "delta_growth": self.growth
+        }
         doubt = mean["doubt"] or math.inf  # without doubt nothing is beyond chance
         beyond = (mean["disclosed"] - mean["prior"]) / doubt
         spread = mean["news²"] - 2.0 * beyond * mean["news·doubt"] + beyond**2 * mean["doubt²"]
@@ -265,7 +267,6 @@ class Disclosures:
             share = mean[metric]
             error = share_error(min(1.0, share), n) if metric in theory else 0.0
             yield metric, share, error, theory.get(metric)
-        yield "delta_growth", self.growth, 0.0, None
         error = math.sqrt(max(0.0, spread) / n) / doubt
         yield "disclosed_beyond_chance", beyond, error, (mean["claim"] - mean["prior"]) / doubt
 
