@@ -23,11 +23,11 @@ from auditor.audit.law_tests.scores import (
     rows_wanted,
     runs,
     some_copies,
+    whitening,
 )
 from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.blocks import block_head, row_blocks
-from auditor.numerics.linear_algebra import in_own_units
 from auditor.numerics.statistics import (
     STRAY,
     column_ranks,
@@ -234,12 +234,12 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
     deviation = law.deviations
-    silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
+    silent = deviation == 0
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
-    slack, z, known = 20.0 * math.sqrt(HARDLY_ANY * M * N), rows.noise / unit, rows.grain / unit
-    null = null_combinations(covariance_of_ties(law))
-    bound = slack + 8.0 * known.ravel() @ np.abs(null).T
-    excess.append(np.abs(z.reshape(n, -1) @ null.T) / bound)
+    slack = 20.0 * math.sqrt(HARDLY_ANY * M * N)
+    null = whitening(covariance_of_ties(law), N, np.zeros(M * N)).null
+    bound = slack + 8.0 * rows.grain.ravel() @ np.abs(null).T
+    excess.append(np.abs(rows.noise.reshape(n, -1) @ null.T) / bound)
     if isinstance(law, KroneckerNoise) and law.distribution in LATTICE:
         loud = np.flatnonzero(np.diag(law.shape) > 0)
         units = np.array([law.density_at(1.0, j).unit for j in loud.tolist()])
@@ -252,13 +252,6 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     most = max(float(part.max(initial=0.0)) for part in excess)
     where = "noise where the law has none, or off its lattice, relative to the largest rounding, is"
     return LawTest("no noise by law", 0.0 if most > 1.0 else 1.0, tests, n, most, 1.0, where)
-
-
-def null_combinations(K: Array) -> Array:
-    """Combinations without variance, of standardised coordinates."""
-    loud = np.flatnonzero(np.diag(K) > 0)
-    values, vectors = np.linalg.eigh(in_own_units(K[np.ix_(loud, loud)])[0])
-    return vectors[:, values <= HARDLY_ANY * len(K)].T @ np.eye(len(K))[loud]
 
 
 def covariance_of_ties(law: NoiseLaw) -> Array:

@@ -34,7 +34,6 @@ from auditor.schemes.base.noise_law import (
     NoiseLaw,
     increment_density,
     is_process,
-    psd_root,
     undo_root,
 )
 
@@ -222,11 +221,14 @@ class Whitening(NamedTuple):
         New noise is of copies whose noise is partly determined by copies of less noise.
     deviation : ndarray of shape (M, N)
         Of the noise given copies of less noise.
+    null : ndarray of shape (r, MN)
+        Combinations of the noise, in deviations of one copy, that are 0.
     """
 
     W: Array
     places: Sequence[tuple[int, int, bool]]
     deviation: Array
+    null: Array
 
 
 def whitening(K: Array, N: int, grain: Array) -> Whitening:
@@ -239,7 +241,7 @@ def whitening(K: Array, N: int, grain: Array) -> Whitening:
     ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
     own = deviations(K)
-    W = V = np.empty((0, len(K)))
+    W = V = null = np.empty((0, len(K)))
     places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
     for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
@@ -249,13 +251,14 @@ def whitening(K: Array, N: int, grain: Array) -> Whitening:
         values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
         rows, size = vectors.T @ (rest[loud] / unit[:, None]), np.sqrt(np.clip(values, 0.0, None))
         kept = (values > HARDLY_ANY * len(K)) & (np.abs(rows) @ grain <= COARSEST * size)
+        null = np.vstack([null, rows[values <= HARDLY_ANY * len(K)]])
         rows = rows[kept] / size[kept, None]
         # undo the root that schemes draw with: its rows are nearest to the attributes
         full = bool(kept.all())
         V, W = np.vstack([V, rows]), np.vstack([W, undo_root(C)[loud] @ rest if full else rows])
         new = bool(np.abs(left[k][loud] ** 2 / unit**2 - 1.0).max(initial=0.0) > 1e-9)
         places += [(copy, a if full else -1, new) for a in loud[kept].tolist()]
-    return Whitening(W, places, left.reshape(-1, N))
+    return Whitening(W, places, left.reshape(-1, N), null)
 
 
 class Value(NamedTuple):
@@ -364,14 +367,9 @@ def spread_over_cells(rows: Rows) -> Array:
 def uniform_scores(law: KroneckerNoise, rows: Rows) -> Scores:
     """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = deviations(law.level_covariance)
-    N, root = law.width, psd_root(law.shape)
-    undo = (
-        np.linalg.inv(root)
-        if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N
-        else np.full((N, N), np.inf)
-    )
-    parts = []
-    for copy in np.flatnonzero(sigma > 0).tolist():
+    undo, parts = undo_root(law.shape), []
+    full = np.linalg.matrix_rank(undo, tol=1e-9 * float(np.abs(undo).max())) == law.width
+    for copy in np.flatnonzero(sigma > 0).tolist() if full else ():
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
         u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
