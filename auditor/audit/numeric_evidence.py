@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Attempt
 from auditor.audit.base.session import INSIDER
@@ -28,10 +26,7 @@ def gains_of(opened: Opened) -> dict[Coalition, InsiderGain]:
     ):
         return {}
     most = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
-    rows = looked_at(release, most if release.kept else law_rows(release))
-    x, *copies = (
-        np.concatenate(each) for each in zip(*((x, *held) for x, held in rows), strict=True)
-    )
+    x, copies = looked_at(release, most if release.kept else law_rows(release))
     proved = opened.law is not None and release.scheme.makes_copies
     return insider_gains(opened.needed, x, copies, opened.law, proved)
 

@@ -206,6 +206,14 @@ def place(one: Measurement | ReleaseEvidence) -> Place:
     return str(one.sweep), one.scheme
 
 
+FIELDS = "sweep", "scheme", "knowledge", "attack", "coalition", "attribute"
+
+
+def identity(record: Measurement, *others: str) -> tuple[str, ...]:
+    """Fields of a record's cell, as text, without some."""
+    return tuple(str(getattr(record, field)) for field in FIELDS if field not in others)
+
+
 def copies_released(evidence: Evidence) -> dict[Place, int]:
     """Number of copies of each scheme."""
     return {place(release): release.copies for release in evidence.releases}

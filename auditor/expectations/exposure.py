@@ -41,6 +41,7 @@ from auditor.expectations.base import (
     Judgement,
     Place,
     copies_released,
+    identity,
     place,
     selector,
     worst,
@@ -69,6 +70,8 @@ values.
 CLOSE_GUESSES = "close guesses"
 METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"
+WITHIN = "coalition", "attribute"
+"""Fields that differ within the figures of one attack."""
 
 
 class Shares(Limits):
@@ -197,11 +200,13 @@ def shares_unknown(
         for r in measurements
         if r.metric in metrics and r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))
     ]
-    apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
+    apart = {identity(r, *WITHIN) for r in found if r.metric == METRIC and r.attribute != "*"}
     measured = _not_in_clear(
         r
         for r in found
-        if (whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart)
+        if (
+            whole or r.attribute != "*" or r.metric == BELIEVED or identity(r, *WITHIN) not in apart
+        )
         and admits(r)
     )
 
@@ -287,10 +292,6 @@ def _squared(record: Measurement) -> Measurement:
     error = None if record.std_error is None else 2 * record.value * record.std_error
     low, high = (None if end is None else end**2 for end in (record.ci_low, record.ci_high))
     return record._replace(value=record.value**2, std_error=error, ci_low=low, ci_high=high)
-
-
-def _who(record: Measurement) -> tuple[str | None, ...]:
-    return *place(record), record.knowledge, record.attack
 
 
 def _kept(record: Measurement) -> Measurement:

@@ -7,13 +7,13 @@ The claim holds only if all four agree.
    if the insider learner gains, or ``noise-follows-law`` contradicts independent noise. A law
    stated for files is no proof. Copies of classes have no law: their classes and ranges are
    compared.
-2. *Theory.* The gain that an attack's closed form predicts must be 0. 3. *Data.* Two one-sided
-tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
-   attacks over the copy of least noise by law, of the drawn noise, and of the insider learner.
-   Where a law is proved the learner can only refute. Elsewhere it must show no gain. Of files, an
-   attack's gain up to the margin can only refute: the learner decides.
-4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
-   copy.
+2. *Theory.* The gain that an attack's closed form predicts must be 0.
+3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). The gains
+   are of attacks over the copy of least noise by law, of the drawn noise, and of the insider
+   learner. Where a law is proved the learner can only refute. Elsewhere it must show no gain. For
+   files, an attack's gain up to the margin can only refute, and the learner decides.
+4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must equal its best
+   copy's.
 
 Without significance either way the verdict is undecided and names the rows that decide. Attacks
 surely worse than the mean are not tested.
@@ -28,7 +28,16 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Coalition
-from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, place, worst
+from auditor.expectations.base import (
+    Cell,
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    identity,
+    place,
+    worst,
+)
 from auditor.expectations.noise_follows_law import by_guarantees, contradiction
 from auditor.numerics.statistics import (
     Z_95,
@@ -67,10 +76,14 @@ from auditor.scenario.read_plugins import parse_coalitions
 POWER = 0.8
 
 
-class PooledCopies(NamedTuple):
-    """Evidence on one coalition; ``cell`` is sweep point, scheme and copies."""
+CoalitionCell = tuple[str, str, Coalition]
+"""Sweep point, scheme and copies."""
 
-    cell: tuple[str, str, Coalition]
+
+class PooledCopies(NamedTuple):
+    """Evidence on one coalition."""
+
+    cell: CoalitionCell
     pooling: Pooling
     rows: int
     replicate: int = 1
@@ -115,17 +128,17 @@ class Gain(NamedTuple):
     def p_values(self, margin: float) -> tuple[float, float]:
         """P-values against a gain of at least, and at most, the margin."""
         if self.noise:
-            return share_tests(self.noise, margin)
-        if self.insider:
-            tests = [
-                self.insider.p_values(place, margin) for place in range(len(self.insider.gain))
-            ]
-            above = min(1.0, len(tests) * min(above for _, above in tests)) if self.covered else 1.0
-            return 0.0 if self.guard else max(below for below, _ in tests), above
-        above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees)
-        return 0.0 if self.guard else one_sided(
-            self.gain, margin, self.std_error, self.degrees
-        ), above
+            below, above = share_tests(self.noise, margin)
+        elif self.insider:
+            places = range(len(self.insider.gain))
+            tests = [self.insider.p_values(place, margin) for place in places]
+            below = max(p for p, _ in tests)
+            above = min(1.0, len(tests) * min(p for _, p in tests))
+        else:
+            spread = self.std_error, self.degrees
+            below = one_sided(self.gain, margin, *spread)
+            above = one_sided(self.flattered - self.gain, -margin, *spread)
+        return 0.0 if self.guard else below, above if self.covered else 1.0
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
         """Rows that would exclude the margin if there is no gain."""
@@ -156,7 +169,7 @@ class Gain(NamedTuple):
 
     @property
     def measured(self) -> bool:
-        """Whether there is a gain and an error bar."""
+        """Whether the gain and its error bar are known."""
         return math.isfinite(self.gain) and not math.isnan(self.std_error)
 
 
@@ -232,10 +245,8 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
     """Yield gains of the insider learner, guards where a law is proved."""
-    named, first = (
-        {copies.cell for copies in pooling},
-        dict[tuple[str, str, Coalition], PooledCopies](),
-    )
+    named = {copies.cell for copies in pooling}
+    first = dict[CoalitionCell, PooledCopies]()
     for copies in pooling:
         (point, scheme, held), found = copies.cell, copies.pooling.insider
         wanted = copies.replicate == 1 and not copies.pooling.by_classes
@@ -258,15 +269,15 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
 
 
 SEEN = 0.0025
-"""Share that the learner must gain for sure before noise counts as drawn by another law: a false
-alarm costs an honest verdict."""
+"""Least sure gain of the learner from which noise counts as drawn by another law. A false alarm
+costs an honest verdict."""
 
 REPLICATES = "five replicates or more would tell"
 FILES = (
     "copies from files are one release, which gives this attack no error bar: audit the scheme that made them by its own name, with five "
     "replicates or more, or claim it of attacks that have one with `attack:`"
 )
-"""What would settle a gain without an error bar."""
+"""Remedies for a gain without an error bar."""
 
 
 @register
@@ -299,7 +310,7 @@ class NoCollusionGain(Expectation):
         ]
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
-        seeing = [record for record in records if _cell(record) not in blind]
+        seeing = [record for record in records if identity(record) not in blind]
         found = attack_gains(seeing, evidence.releases)
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
@@ -329,22 +340,18 @@ class NoCollusionGain(Expectation):
                     yield PooledCopies(cell, pooling, release.rows, release.replicate)
 
 
-def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
+def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[str, ...]]:
     """Cells surely worse than the mean, in every replicate.
 
     Their gain is averaged noise.
     """
     least = [
-        (_cell(record), record.value if record.ci_low is None else record.ci_low)
+        (identity(record), record.value if record.ci_low is None else record.ci_low)
         for record in measurements
         if record.metric == "normalized_error" and record.status == "ok"
     ]
     better = {cell for cell, error in least if error is None or error < 1.0}
     return {cell for cell, _ in least} - better
-
-
-def _cell(record: Measurement) -> tuple[object, ...]:
-    return *place(record), *record[2:5], record.attribute
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
@@ -357,7 +364,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
 
 
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
-    """Decide by second moments, or classes, unless a finding contradicts it."""
+    """Decide by second moments, or classes, unless a finding contradicts the law."""
     stated = {copies.cell: copies.pooling.sufficient for copies in pooling}
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]
@@ -439,7 +446,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # A guard that refutes nothing explains no verdict, unless it is all there is.
+    # guards that refute nothing explain no verdict, unless there are no other gains
     telling = [
         gain
         for gain, v in zip(tested, verdicts, strict=True)

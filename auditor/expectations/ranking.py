@@ -24,6 +24,7 @@ from auditor.expectations.base import (
     Filter,
     Judgement,
     copies_released,
+    identity,
     place,
     worst,
 )
@@ -43,7 +44,7 @@ from auditor.results.records import (
 from auditor.scenario.read_data import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 
-FIELDS = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")
+Pairs = Sequence[tuple[Cell, Cell]]
 
 
 @register
@@ -74,7 +75,6 @@ class Ranking(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         p, copies = self.parameters, copies_released(evidence)
-        others = [one for one in FIELDS if one != p.by]
 
         def named(record: Measurement, name: Any) -> bool:
             if p.by == "coalition":
@@ -83,17 +83,19 @@ class Ranking(Expectation):
             value = getattr(record, p.by)
             return bool(value == name or (p.by == "knowledge" and _label(name) == value))
 
-        groups = [
-            (str([getattr(cell[0], one) for one in others]), cell)
-            for cell in self.measured(evidence, p.metric)
-        ]
-        held = [{key: cell for key, cell in groups if named(cell[0], name)} for name in p.order]
-        pairs = [
-            (low[key], high[key]) for low, high in pairwise(held) for key in low if key in high
-        ]
+        groups = self.measured(evidence, p.metric)
+        held = [[cell for cell in groups if named(cell[0], name)] for name in p.order]
+        pairs = [pair for both in pairwise(held) for pair in alike(*both, p.by)]
         if not pairs:
             return Judgement("undecided", "no cell was measured under both names of the order")
         return judge_pairs(pairs, p.slack, p.metric)
+
+
+def alike(first: Sequence[Cell], second: Sequence[Cell], *others: str) -> Pairs:
+    """Pairs of cells that agree in all fields but some."""
+    theirs = {identity(cell[0], *others): cell for cell in second}
+    ours = ((cell, theirs.get(identity(cell[0], *others))) for cell in first)
+    return [(cell, other) for cell, other in ours if other is not None]
 
 
 def _label(name: Any) -> str:
@@ -103,7 +105,7 @@ def _label(name: Any) -> str:
         return str(name)
 
 
-def judge_pairs(pairs: Sequence[tuple[Cell, Cell]], slack: float, metric: str) -> Judgement:
+def judge_pairs(pairs: Pairs, slack: float, metric: str) -> Judgement:
     """Verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds if the difference is below the slack beyond its error bar, if both are equal up to
@@ -336,10 +338,8 @@ class Equivalent(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
         groups = self.measured(evidence, p.metric)
-        first, second = (
-            {_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes
-        )
-        pairs = [(first[key], second[key]) for key in first if key in second]
+        first, second = ([g for g in groups if g[0].scheme == name] for name in p.schemes)
+        pairs = alike(first, second, "scheme")
         if not pairs:
             why = f"no level of {p.metric} was measured under both schemes"
             return Judgement("undecided", why, None, p.margin)
@@ -379,11 +379,6 @@ def judge_differences(
     return Judgement("undecided", why, difference, margin)
 
 
-def _rest(record: Measurement) -> tuple[Any, ...]:
-    who = (record.knowledge, record.attack, record.coalition)
-    return (str(record.sweep), *who, record.levels, record.attribute)
-
-
 def _level(record: Measurement) -> str:
     levels = ", ".join(f"{level:g}" for level in record.levels)
     return levels or f"of copies {describe(record.coalition)}"
@@ -414,7 +409,7 @@ def _difference_of(first: Cell, second: Cell, margin: float) -> Found:
     return float(differences.mean()), spread, math.inf
 
 
-def _all_together(pairs: Sequence[tuple[Cell, Cell]]) -> Found:
+def _all_together(pairs: Pairs) -> Found:
     by_level = [_paired(*pair) for pair in pairs]
     count = min(len(differences) for differences in by_level)
     if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):

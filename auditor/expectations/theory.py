@@ -9,13 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Array, Levels
-from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, listed, place
+from auditor.expectations.base import (
+    Cell,
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    identity,
+    listed,
+    place,
+)
 from auditor.expectations.metric import ERRORS, LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided, quantile, two_sided
 from auditor.registry import declaring, register
 from auditor.results.records import (
     Evidence,
-    Measurement,
     cells,
     describe,
     in_clear,
@@ -264,7 +272,7 @@ class AboveBound(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         bounds = {
-            _key(group[0]): pooled(group)[0]
+            (metric, identity(group[0])): pooled(group)[0]
             for metric in (FLOOR, CEILING)
             for group in cells(
                 r for r in evidence.measurements if r.metric == metric and r.status == "ok"
@@ -280,13 +288,13 @@ class AboveBound(Expectation):
         for cell in self.measured(evidence, ERROR):
             first, where = cell[0], place(cell[0])
             knows = (*where, first.attack, first.knowledge) in told or in_clear(first.knowledge)
-            floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
+            floor = bounds.get((FLOOR, identity(first._replace(attack=None, knowledge=None))))
             if floor is not None and not knows:
                 error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows[where]))
                 what = "from copies alone no attack can leave less than"
                 found.append(Side(cell, floor, 1.0, error, what))
             for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
-                bound = bounds.get(_key(first._replace(metric=metric)))
+                bound = bounds.get((metric, identity(first)))
                 if bound is not None:
                     found.append(Side(cell, bound, sign, 0.0, f"a theorem says at {most}"))
         return _judged(found)
@@ -311,10 +319,6 @@ class Side(NamedTuple):
     @property
     def coarse(self) -> bool:
         return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
-
-
-def _key(record: Measurement) -> tuple[object, ...]:
-    return (str(record.sweep), *record[1:5], record.attribute, record.metric)
 
 
 def _judged(found: Sequence[Side]) -> Judgement:

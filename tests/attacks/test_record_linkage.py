@@ -11,7 +11,7 @@ import auditor
 from auditor.adversary.knowledge import KnownAttributes
 from auditor.adversary.view import ExactMoments, View
 from auditor.audit.measures import record_disclosure
-from auditor.audit.measures.record_disclosure import Naming
+from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.blocks import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -139,7 +139,7 @@ def assigned(likeness, seed=0):
         def likeness(self, known, copies):
             return likeness[:, copies[0][:, 0].astype(int)]
 
-    one, rows = Naming(), np.arange(len(likeness), dtype=float)[:, None]
+    one, rows = Disclosures(), np.arange(len(likeness), dtype=float)[:, None]
     record_disclosure.name_rows(
         [one], [Whole()], [(1,)], lambda: ((0, a, [a]) for a in np.array_split(rows, 3)), len(rows),
         np.array([0]), seed,
@@ -163,9 +163,9 @@ def test_the_assignment_is_the_best_of_all_permutations(seed):
 
 
 def test_names_are_counted_by_hand():
-    one = Naming(np.array([5.0]), np.zeros(1), np.zeros(1))
+    one = Disclosures(own=np.array([5.0]))
     one.compare(np.array([[7.0, 5.0, 5.0, 1.0]]), np.array([[True, False, True, True]]))
-    assert (one.above[0], one.equal[0], one.rows) == (1, 1, 4)
+    assert [np.sum(one.sums[name]) for name in ("above", "equal", "compared")] == [1, 1, 4]
     assert [one.first(k)[0] for k in (1, 2, 3, 10)] == [0.0, 0.5, 1.0, 1.0]
 
 

@@ -141,7 +141,7 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
         release.copies = release.release.undone(release.copies)
     chosen = range(1, len(levels) + 1)
     data = release.release.table
-    rows = rows_of([(data.values, release.copies)], data.attributes, chosen, True)
+    rows = rows_of(data.values, release.copies, data.attributes, chosen, True)
     scores, *_ = release_scores(release.law, rows)
     assert (
         len(scores.names) == len(scores.grain) == len(scores.groups) == scores.values.shape[1] > 0

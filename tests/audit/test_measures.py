@@ -9,7 +9,7 @@ import auditor
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
-from auditor.audit.measures.record_disclosure import WholeRecords
+from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, spread_shares
 from auditor.base import ScenarioError
 from auditor.runs.run_scenario import run_scenario
@@ -258,10 +258,10 @@ def test_whole_records_by_hand():
         def chances(self, copies, tolerance):
             return np.array([0.25, 0.5])
 
-    counted = WholeRecords(0.1)
+    counted = Disclosures(0.1)
     x = np.array([[3.0, 4.0], [0.0, 1.0]])
     # it guesses, so its estimate is but one of these
     counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x + 10, x)
     # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
     within, exposed = counted.figures()
-    assert (within[1], counted.chance, exposed[3]) == (0.25, 0.75, 0.5)
+    assert (within[1], counted.sums["chance"], exposed[3]) == (0.25, 0.75, 0.5)

@@ -14,7 +14,7 @@ import auditor
 from auditor.adversary.attack import Inferred
 from auditor.audit.base.request import CellContext, release_copies
 from auditor.audit.base.session import CELLS, PER_DEVIATION
-from auditor.audit.measures.record_disclosure import Inferences, inference_records
+from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.audit.numeric.error_tally import bins
 from auditor.audit.workload import workload
 from auditor.base import ScenarioError
@@ -115,9 +115,9 @@ def drawn(rng, n):
 
 
 def measured(found, x):
-    counted = Inferences()
+    counted = Disclosures()
     for rows in np.array_split(np.arange(len(x)), 3):  # blocks of records
-        counted.add(
+        counted.infer(
             Inferred(
                 0, found.values, found.groups, found.posterior[rows], PRIOR, found.claims[rows],
                 found.linked[rows],
@@ -125,8 +125,11 @@ def measured(found, x):
             x[rows],
         )  # fmt: skip
     context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
-    records = inference_records(context, (1,), counted)
-    return next(r for r in records if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill"))
+    return next(
+        r
+        for r in counted.records(context, (1,))
+        if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill")
+    )
 
 
 def test_it_is_what_right_claims_are_worth_over_the_doubt_of_all_records():

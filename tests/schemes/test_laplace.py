@@ -104,8 +104,7 @@ def test_a_level_asked_for_twice_gives_the_same_copy_and_level_0_the_original():
 def law_p_values(copies, X, law):
     names, chosen = [f"x{j}" for j in range(X.shape[1])], range(1, len(copies) + 1)
     return [
-        (test.statistic, test.p)
-        for test in row_tests(law, rows_of([(X, copies)], names, chosen, True))
+        (test.statistic, test.p) for test in row_tests(law, rows_of(X, copies, names, chosen, True))
     ]
 
 

@@ -9,7 +9,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.published import TreeMoments
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.attempts.over_rows import Counters, row_errors
+from auditor.audit.attempts.over_rows import row_errors
 from auditor.audit.base.request import (
     ALL,
     Attempt,
@@ -27,6 +27,7 @@ from auditor.audit.measures.privacy import (
     tally_records,
     wanted_tally,
 )
+from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.base import NotApplicable, PluginError
 from auditor.numerics.blocks import row_blocks
 from auditor.results.measurements import Measurements
@@ -74,11 +75,13 @@ def attack_outcome(
     tally = wanted_tally(scenario, scale, release.table)
     if base is not None:
         tally.sample, tally.stride = sampled(scale, base), base.stride
-    counters = Counters()
+    counters = list[Disclosures]()
     if isinstance(attack, LinearAttack):
         errors = linear_errors(opened, attack, knowledge, tally)
     elif isinstance(attack, RowAttack):
-        counters = Counters.of(scenario, len(needed))
+        whole = scenario.measure("records-within")
+        tolerance = None if whole is None else float(whole.options["tolerance"])
+        counters = [Disclosures(tolerance) for _ in needed]
         errors = row_errors(opened, attack, knowledge, tally, counters)
     else:
         raise NotApplicable(f"{attack.name} is neither a linear nor a row-level attack")
@@ -99,7 +102,8 @@ def attack_outcome(
             records += attack_bound_records(context, attack, knowledge, opened.gathered, held)
     if knowledge.in_clear:
         records += known_alone_records(opened, context, knowledge)
-    records += counters.records(cells)
+    for place in wanted if counters else ():
+        records += counters[place].records(context, needed[place])
     gain, paired = errors.paired, dict[PairedCell, PairedGain]()
     if gain is not None:
         paired = {

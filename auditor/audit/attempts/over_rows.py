@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,7 @@ import numpy as np
 from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.request import Cells
-from auditor.audit.measures.record_disclosure import (
-    Inferences,
-    Naming,
-    WholeRecords,
-    inference_records,
-    name_rows,
-    naming_records,
-    whole_record_records,
-)
+from auditor.audit.measures.record_disclosure import Disclosures, name_rows
 from auditor.audit.numeric.error_bars import (
     Errors,
     from_groups,
@@ -34,9 +25,7 @@ from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quan
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, first_alike, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
-from auditor.results.records import Measurement
-from auditor.scenario.model import Scenario
+from auditor.base.types import Array, Block, Blocks, Coalition, Coalitions, Indices
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 Starts = dict[Coalition, dict[str, Any]]
@@ -52,64 +41,22 @@ MANY_REDRAWS = 59
 it in 63 %."""
 
 
-@dataclass
-class Counters:
-    """Figures counted by record, one counter for each coalition."""
-
-    hits: Sequence[WholeRecords] = ()
-    inferences: Sequence[Inferences] = ()
-    namings: Sequence[Naming] = ()
-
-    @classmethod
-    def of(cls, scenario: Scenario, count: int) -> Counters:
-        """Empty counters for so many coalitions."""
-        measure, several = scenario.measure("records-within"), range(count)
-        tolerance = None if measure is None else float(measure.options["tolerance"])
-        return cls(
-            [WholeRecords(tolerance) for _ in several],
-            [Inferences() for _ in several],
-            [Naming() for _ in several],
-        )
-
-    def count(
-        self, place: int, fitted: Reconstruction, copies: Arrays, estimate: Array, x: Array
-    ) -> None:
-        """Count one block's records for the coalition at a place."""
-        self.inferences[place].add(fitted.inferred(copies), x)
-        self.hits[place].add(fitted, copies, estimate, x)
-
-    def records(self, cells: Cells) -> list[Measurement]:
-        """Records of the wanted coalitions."""
-        found, context = list[Measurement](), cells.context
-        for place in cells.wanted if self.hits else ():
-            one = cells.coalitions[place]
-            found += inference_records(context, one, self.inferences[place])
-            found += naming_records(context, one, self.namings[place])
-            found += whole_record_records(context, one, self.hits[place])
-        return found
-
-
 def row_errors(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
+    opened: Opened,
+    attack: RowAttack,
+    knowledge: Knowledge,
+    tally: Tally,
+    counters: list[Disclosures],
 ) -> Errors:
-    """Errors of every necessary coalition; fill the tally and the counters."""
+    """Errors of every necessary coalition; fill the tally and its counters."""
     starts: Starts = {}
     fits, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
     (fitted, held), (blocks, groups) = fits, opened.judged(knowledge)
-    alike = first_alike(fitted, held) if counters.hits else []
-    counters.hits = [counters.hits[place] for place in alike]
-    counters.inferences = [counters.inferences[place] for place in alike]
     judged = sum(map(sum, groups))
     view, key = opened.gathered.view(knowledge), opened.release.key
-    name_rows(
-        counters.namings,
-        fitted,
-        held,
-        blocks,
-        judged,
-        view.known_columns,
-        seed_of(key.audit_seed, "known values", key.replicate, 0),
-    )
+    seed = seed_of(key.audit_seed, "known values", key.replicate, 0)
+    name_rows(counters, fitted, held, blocks, judged, view.known_columns, seed)
+    counters[:] = [counters[place] for place in first_alike(fitted, held)]
     expected *= judged / sum(counts)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     expected = with_row_theory(expected, fitted, seen, blocks)
@@ -148,20 +95,23 @@ def _over_rows(
     attack: RowAttack,
     knowledge: Knowledge,
     tally: Tally,
-    counters: Counters,
+    counters: Sequence[Disclosures],
     starts: Starts,
 ) -> tuple[Fits, Array, list[int], Array]:
     fits = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
     blocks, counts = opened.judged(knowledge)
     apart = min(sum(map(sum, counts)) // MOST_JUDGED, min(map(sum, counts)) // PHASES)
     alone = not attack.jumps and not most_neighbours(fits[0])
-    alone &= all(hit.tolerance is None for hit in counters.hits)
+    alone &= all(one.tolerance is None for one in counters)
     if apart > 1 and alone and opened.steadied(knowledge) and not tally.in_order:
         if not opened.replicated:
             blocks, counts = thinned(blocks, counts, apart)
             tally.stride = max(1, tally.stride // apart)
-    count = counters.count if counters.hits else None
-    sums, expected = tally_rows(*fits, blocks, counts, tally, count)
+
+    def count(place: int, *block: Any) -> None:
+        counters[place].add(*block)
+
+    sums, expected = tally_rows(*fits, blocks, counts, tally, count if counters else None)
     return fits, sums, [count for groups in counts for count in groups if count], expected
 
 
@@ -247,7 +197,7 @@ def _redrawn(
         if sample is not None:
             tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
         try:
-            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters(), starts)
+            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, (), starts)
         except NotApplicable:
             return None, None
         found.append(sums.sum(axis=0) / sum(counts))

@@ -48,7 +48,7 @@ MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 groups."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and that order the rows."""
-RUNS, COSINES, CHUNK = 16, 12, 4096
+RUNS, COSINES = 16, 12
 TAILS = 0.05, 0.01
 """Shares of the lowest and of the highest originals."""
 NEAR = 4
@@ -56,6 +56,8 @@ NEAR = 4
 SMALL = 2.0 ** -np.arange(7, 29, 7)
 """Sizes below which sizes are counted."""
 LEAST_CELL = 2.0**-50
+SIZES = "", "the size of "
+"""Names of direction and size."""
 NO_SIZE = math.inf
 """``telling`` of a test for departures without one size: it does not limit the resolution of the
 expectation."""
@@ -87,18 +89,15 @@ class Scores:
         """Normal scores, finite."""
         return normal(self.values)
 
+    @property
+    def size(self) -> Array:
+        """Size of the noise, uniform on (0, 1)."""
+        return np.abs(2.0 * self.values - 1.0)
+
     @cached_property
     def w(self) -> Array:
         """Normal scores of the size alone, cut off at 8 deviations."""
-        return np.clip(normal(np.abs(2.0 * self.values - 1.0)), -8.0, 8.0)
-
-    def joined(self, other: Scores) -> Scores:
-        """Columns of both."""
-        values, grain, groups = (
-            np.concatenate([getattr(one, part) for one in (self, other)], axis=-1)
-            for part in ("values", "grain", "groups")
-        )
-        return Scores(values, [*self.names, *other.names], grain, groups)
+        return np.clip(normal(self.size), -8.0, 8.0)
 
 
 class Finding(NamedTuple):
@@ -108,14 +107,19 @@ class Finding(NamedTuple):
     observed: float
     expected: float
     where: str
-
-    def as_test(self, statistic: str, tests: int, rows: int, telling: float = NO_SIZE) -> LawTest:
-        """Test corrected for the number of comparisons (Bonferroni)."""
-        p = min(1.0, max(1, tests) * math.exp(-self.x))
-        return LawTest(statistic, p, max(1, tests), rows, *self[1:], telling)
+    tests: int = 1
 
 
-NOTHING = Finding(0.0, 0.0, 0.0, "nothing is compared:")
+NOTHING = Finding(0.0, 0.0, 0.0, "nothing is compared:", 0)
+
+
+def as_test(
+    statistic: str, found: Sequence[Finding], rows: int, telling: float = NO_SIZE
+) -> LawTest:
+    """Test corrected for the number of comparisons (Bonferroni)."""
+    worst, tests = max(found), max(1, sum(one.tests for one in found))
+    p = min(1.0, tests * math.exp(-worst.x))
+    return LawTest(statistic, p, tests, rows, *worst[1:4], telling)
 
 
 def largest(
@@ -132,9 +136,14 @@ def largest(
     """
     if x.size == 0:
         return NOTHING
-    place = np.unravel_index(int(x.argmax()), x.shape)
-    labels = (of[int(i)] for of, i in zip(names, place, strict=False))
-    return Finding(float(x[place]), float(observed[place]), expected, where.format(*labels))
+    place = peak(x)
+    labels = (of[i] for of, i in zip(names, place, strict=False))
+    return Finding(float(x[place]), float(observed[place]), expected, where.format(*labels), x.size)
+
+
+def peak(values: Array) -> tuple[int, ...]:
+    """Place of the largest value."""
+    return tuple(map(int, np.unravel_index(values.argmax(), values.shape)))
 
 
 def normal(u: Array) -> Array:
@@ -173,7 +182,7 @@ def battery(
     names : sequence of str
         The N original columns.
     own : Scores, optional
-        Scores in other coordinates, whose columns may depend on one another.
+        Scores in natural coordinates, which may be dependent. Sizes near 0 are counted in both.
 
     Returns
     -------
@@ -183,26 +192,28 @@ def battery(
     n, d = scores.values.shape
     if n < 3 or d == 0:
         return []
-    every = scores if own is None else scores.joined(own)
+    every = scores
     if d > 1:
-        length = scipy.special.chdtr(d, np.square(scores.g).sum(axis=1))[:, None]
-        every = every.joined(
-            Scores(length, ["the length of a row's noise"], np.ones(1), np.full(1, -1))
+        length = scipy.special.chdtr(d, np.square(scores.g).sum(axis=1))
+        every = Scores(
+            np.column_stack([scores.values, length]),
+            [*scores.names, "the length of a row's noise"],
+            np.append(scores.grain, 1.0),
+            np.append(scores.groups, -1),
         )
     ranks = np.clip(column_ranks(originals) - 0.5 / n, 0.5 / n, 1.0 - 0.5 / n)
     varied = np.flatnonzero(np.ptp(ranks, axis=0) > 0)
     ranks, names = ranks[:, varied], [repr(names[place]) for place in varied.tolist()]
     few = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_ORIGINALS)).astype(np.intp))
     some, some_names = ranks[:, few], [names[place] for place in few.tolist()]
-    wide, narrow = added_up(scores, MOST_COLUMNS), added_up(scores, FEW_COLUMNS)
     lagged = added_up(scores, LAGGED_COLUMNS)
     ordered = orders(lagged, some, some_names)
     found = [
         distribution_test(every),
         moments_test(every),
-        small_sizes_test(scores, every),
-        correlations_test(wide, every, ranks, names),
-        functions_test(narrow, some, some_names),
+        small_sizes_test(scores, own),
+        correlations_test(added_up(scores, MOST_COLUMNS), every, ranks, names),
+        functions_test(added_up(scores, FEW_COLUMNS), some, some_names),
         other_rows_test(ordered, lagged.names, some, some_names),
         periods_test(ordered, lagged.names),
         repeats_test(scores),
@@ -223,22 +234,19 @@ def added_up(scores: Scores, most: int) -> Scores:
     weights = (group[:, None] == np.arange(most)) * rng.choice([-1.0, 1.0], d)[:, None]
     weights /= np.linalg.norm(weights, axis=0)
     names = [f"a signed sum of {size} columns" for size in np.bincount(group).tolist()]
-    g = scores.g @ weights
-    found = Scores(scipy.special.ndtr(g), names, np.ones(most), np.arange(most))
-    found.__dict__["g"] = g  # known already
-    return found
+    return Scores(scipy.special.ndtr(scores.g @ weights), names, np.ones(most), np.arange(most))
 
 
 def distribution_test(scores: Scores) -> LawTest:
     """Test that each column is uniform, by Kolmogorov's distance."""
-    n, d = scores.values.shape
+    n = len(scores.values)
     # half the time of doubles; their rounding is counted with the grain
     ordered, step = np.sort(scores.values.T.astype(np.float32), axis=1), np.arange(n) / n
     D = np.maximum((ordered - step).max(axis=1), (step + 1.0 / n - ordered).max(axis=1))
     D = np.maximum(D - np.where(scores.grain < 1.0, scores.grain, 0.0) - 2.0**-24, 0.0)
     where = "the largest distance from the law's distribution function, of {}, is"
-    worst = largest(2.0 * n * D**2 - math.log(2.0), D, 0.0, where, scores.names)
-    return worst.as_test("distribution", d, n, 1.0)
+    found = largest(2.0 * n * D**2 - math.log(2.0), D, 0.0, where, scores.names)
+    return as_test("distribution", [found], n, 1.0)
 
 
 def moments_test(scores: Scores) -> LawTest:
@@ -246,7 +254,7 @@ def moments_test(scores: Scores) -> LawTest:
 
     The drift is tested by the means of runs of rows.
     """
-    n, d = scores.values.shape
+    n = len(scores.values)
     mean, square, runs = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0), min(RUNS, n)
     starts = np.arange(runs) * n // runs
     sums = np.add.reduceat(scores.g, starts, axis=0)
@@ -263,35 +271,32 @@ def moments_test(scores: Scores) -> LawTest:
         largest(of_square, square / n, 1.0, f"the variance of {{}}, {in_units}", scores.names),
         largest(log_p(chdtrc(runs, drift)), drift / runs, 1.0, of_runs, scores.names),
     ]  # fmt: skip
-    return max(found).as_test("moments", 3 * d, n, 1.0)
+    return as_test("moments", found, n, 1.0)
 
 
-def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
+def small_sizes_test(scores: Scores, own: Scores | None) -> LawTest:
     """Test for small sizes in each column, and each copy's row with least noise.
 
     A size is below ``w`` with chance ``w``. The largest of a row's k sizes, to the power k, is
     uniform.
     """
-    n, size = len(scores.values), np.abs(2.0 * every.values - 1.0)
-    counts = np.stack([(size < w).sum(axis=0) for w in SMALL])
-    chance = np.where(every.grain < 1.0, np.minimum(1.0, SMALL[:, None] + 4.0 * every.grain), 1.0)
-    p = scipy.special.betainc(np.maximum(counts, 1), n - counts + 1.0, chance)
-    sizes = [f"{w:.1g}" for w in SMALL]
-    where = "the share of sizes below {} in {} is"
-    share = largest(log_p(np.where(counts > 0, p, 1.0)), counts / n, 0.0, where, sizes, every.names)
-    found, tests = [share], p.size
+    n, found, sizes = len(scores.values), list[Finding](), [f"{w:.1g}" for w in SMALL]
+    for part in (scores,) if own is None else (scores, own):
+        counts = np.stack([(part.size < w).sum(axis=0) for w in SMALL])
+        chance = np.where(part.grain < 1.0, np.minimum(1.0, SMALL[:, None] + 4.0 * part.grain), 1.0)
+        p = scipy.special.betainc(np.maximum(counts, 1), n - counts + 1.0, chance)
+        x, where = log_p(np.where(counts > 0, p, 1.0)), "the share of sizes below {} in {} is"
+        found.append(largest(x, counts / n, 0.0, where, sizes, part.names))
     for group in np.unique(scores.groups).tolist():
         columns = np.flatnonzero((scores.groups == group) & (scores.grain < 2.0**-10))
-        if columns.size:
-            least = max(
-                float(size[:, columns].max(axis=1).min()), 8.0 * float(scores.grain[columns].max())
-            )
-            x = -columns.size * math.log(least) - math.log(n)
+        if k := columns.size:
+            smallest = float(scores.size[:, columns].max(axis=1).min())
+            least = max(smallest, 8.0 * float(scores.grain[columns].max()))
             labels = " and ".join(scores.names[c] for c in columns.tolist()[:2])
-            usual = float(n) ** (-1.0 / columns.size)
-            found.append(Finding(x, least, usual, f"the least size in a row of {labels} is"))
-            tests += 1
-    return max(found).as_test("sizes near 0", tests, n)
+            where = f"the least size in a row of {labels} is"
+            exponent = -k * math.log(least) - math.log(n)
+            found.append(Finding(exponent, least, float(n) ** (-1.0 / k), where))
+    return as_test("sizes near 0", found, n)
 
 
 def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
@@ -301,16 +306,14 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
-    tails = [side < share for share in TAILS for side in (ranks, 1.0 - ranks)]
-    data = _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0), *tails]))
-    labels = [*names, *(f"the distance of {name} from its median" for name in names)]
+    kinds = {"{}": normal(ranks), "the distance of {} from its median": np.abs(2.0 * ranks - 1.0)}
     for share in TAILS:
-        labels += [
-            f"{name} in its {end} {share:.0%}" for end in ("lowest", "highest") for name in names
-        ]
+        for end, side in (("lowest", ranks), ("highest", 1.0 - ranks)):
+            kinds[f"{{}} in its {end} {share:.0%}"] = side < share
+    data = _centred(np.hstack(list(kinds.values())))
+    labels = [kind.format(name) for kind in kinds for name in names]
     sizes = [f"the size of {name}" for name in scores.names]
-    both, column = np.hstack([scores.g, scores.w]), np.arange(2 * d) % d
-    found, tests = list[Finding](), 0
+    both, column, found = np.hstack([scores.g, scores.w]), np.arange(2 * d) % d, list[Finding]()
     for given, g, left, right in (
         (both, both, [*scores.names, *sizes], [*scores.names, *sizes]),
         (data, every.g, labels, every.names),
@@ -321,8 +324,7 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
             z[column[:, None] >= column] = 0.0
         where = "{1} is correlated with {0}: r ="
         found.append(largest(normal_exponent(z), z / _length(g), 0.0, where, left, right))
-        tests += z.size
-    return max(found).as_test("correlations", tests, n, 1.0)
+    return as_test("correlations", found, n, 1.0)
 
 
 def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
@@ -338,24 +340,19 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
     if len(labels) < 2:
         return None
     single, pairs = [*waves, *cosines], list(combinations(range(len(labels)), 2))
+    products = [(single[i][:, :2, None] * single[j][:, None, :2]).reshape(n, 4) for i, j in pairs]
+    left = np.hstack([*single, *products])
     arguments: list[tuple[int, ...]] = [(i,) for i in range(len(labels)) for _ in range(COSINES)]
     arguments += [pair for pair in pairs for _ in range(4)]
     of = [" and ".join(labels[i] for i in each) for each in arguments]
-    own = [[len(names) + a in each for a in range(d)] for each in arguments]
-    sums, squares = np.zeros((len(of), d * COSINES)), np.zeros(len(of))
-    for rows in (slice(start, start + CHUNK) for start in range(0, n, CHUNK)):
-        products = [
-            (single[i][rows, :2, None] * single[j][rows, None, :2]).reshape(-1, 4) for i, j in pairs
-        ]
-        left = np.hstack([*(function[rows] for function in single), *products])
-        sums += left.T @ np.hstack([c[rows] for c in cosines])
-        squares += np.einsum("nk,nk->k", left, left)
+    own = np.array([[len(names) + a in each for a in range(d)] for each in arguments])
+    squares = np.einsum("nk,nk->k", left, left, dtype=np.float64)
     length = np.sqrt(np.where(squares > 1e-6 * n, squares, np.inf))
-    z = np.abs(sums).reshape(len(of), d, COSINES).max(axis=2) / length[:, None]
-    z[np.array(own)] = 0.0
+    sums = np.abs(left.T @ np.hstack(cosines)).reshape(len(of), d, COSINES)
+    z = np.where(own, 0.0, sums.max(axis=2) / length[:, None])
     where = "a function of {1} is correlated with one of {0}: r ="
-    worst = largest(z**2 / 2.0 - math.log(2.0), z / math.sqrt(n), 0.0, where, of, scores.names)
-    return worst.as_test("functions", COSINES * int((~np.array(own)).sum()), n)
+    found = largest(z**2 / 2.0 - math.log(2.0), z / math.sqrt(n), 0.0, where, of, scores.names)
+    return as_test("functions", [found._replace(tests=COSINES * int((~own).sum()))], n)
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
@@ -401,7 +398,7 @@ def other_rows_test(
     ordered: Sequence[Order], columns: Sequence[str], ranks: Array, names: Sequence[str]
 ) -> LawTest:
     """Test correlations with other rows, at every distance."""
-    n, found, tests = ordered[0].rows, list[Finding](), 0
+    n, found = ordered[0].rows, list[Finding]()
     lags = np.arange(n)
     near = np.minimum(lags, n - lags) <= NEAR
     parts = [(lags[near], math.log(n / (4.0 * NEAR))), (lags[~near], -math.log(2.0))]
@@ -409,23 +406,19 @@ def other_rows_test(
     def add(
         S: Array, exponent: Callable[[Array], Array], of: Sequence[str], where: str, scale: float
     ) -> None:
-        nonlocal tests
-        tests += S.size
-        size = np.abs(S)
         for some, weight in parts:
             if some.size:
-                of_some = size[:, some]
-                b, i = (int(place) for place in np.unravel_index(of_some.argmax(), of_some.shape))
+                b, i = peak(np.abs(S[:, some]))
                 figure, text = S[b, some[i]], where.format(of[b], _away(int(some[i]), n))
                 text = text.replace(f"with {of[b]} ", "with its own value ")
                 x = float(exponent(figure)) + weight
-                found.append(Finding(x, float(figure) / scale, 0.0, text))
+                found.append(Finding(x, float(figure) / scale, 0.0, text, len(S) * some.size))
 
     def chaos(S: Array) -> Array:
         return chaos_exponent(S, n / 2.0)
 
     for order in ordered:
-        for F, size in zip(order.parts, ("", "the size of "), strict=True):
+        for F, size in zip(order.parts, SIZES, strict=True):
             own = [size + name for name in columns]
             for a, first in enumerate(own):
                 last = a + 1 if order.name else len(own)
@@ -436,17 +429,13 @@ def other_rows_test(
                 add(S, chaos, own[a:], f"{{}} is correlated with {first} {{}}{order.name}: r =", n)
                 if not order.name:
                     S = scipy.fft.irfft(F[a:] * F[a], n)
-                    b, k = (int(place) for place in np.unravel_index(np.abs(S).argmax(), S.shape))
+                    b, k = peak(np.abs(S))
                     x = chaos_exponent(np.maximum(np.abs(S[b, k]) - 2.0, 0.0), n / 2.0 if b else n)
                     where = f"{own[a + b]} is correlated with {first} in reverse order of rows: r ="
-                    found.append(Finding(float(x), float(S[b, k] / n), 0.0, where))
-                    tests += S.size
+                    found.append(Finding(float(x), float(S[b, k] / n), 0.0, where, S.size))
     ranks = ranks[:n]
-    kinds = [
-        (normal(ranks), "", ""),
-        (np.abs(2.0 * ranks - 1.0), "the size of ", "the distance from its median of "),
-    ]
-    for F, (data, size, far) in zip(ordered[0].parts, kinds, strict=True):
+    kinds = (normal(ranks), ""), (np.abs(2.0 * ranks - 1.0), "the distance from its median of ")
+    for F, size, (data, far) in zip(ordered[0].parts, SIZES, kinds, strict=True):
         data, own = _centred(data), [size + name for name in columns]
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for waves, name in zip(A, names, strict=True):
@@ -454,7 +443,7 @@ def other_rows_test(
             z[:, 0] = 0.0  # correlations with a row's own original are another test's
             where = f"{{}} is correlated with {far}{name} {{}}: r ="
             add(z, normal_exponent, own, where, math.sqrt(n))
-    return max(found).as_test("other rows", tests, n)
+    return as_test("other rows", found, n)
 
 
 def _away(lag: int, n: int) -> str:
@@ -469,19 +458,17 @@ def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
     Each ordinate of the periodogram of n normal scores is exponential with mean 1. The last of an
     even number of rows is χ²(1).
     """
-    n, found, tests = ordered[0].rows, list[Finding](), 0
+    n, found = ordered[0].rows, list[Finding]()
     for order in ordered:
-        for F, size in zip(order.parts, ("", "the size of "), strict=True):
+        for F, size in zip(order.parts, SIZES, strict=True):
             x = np.square(np.abs(F[:, 1:])) / n
             if n % 2 == 0:
                 x[:, -1] = normal_exponent(np.sqrt(x[:, -1]))
-            a, k = (int(place) for place in np.unravel_index(x.argmax(), x.shape))
-            where = (
-                f"{size}{names[a]} has a period of {n / (1 + k):.5g} rows{order.name}, of amplitude"
-            )
-            found.append(Finding(float(x[a, k]), math.sqrt(max(x[a, k], 0.0) / n), 0.0, where))
-            tests += x.size
-    return max(found).as_test("periods", tests, n, math.sqrt(2.0))
+            a, k = peak(x)
+            period = f"a period of {n / (1 + k):.5g} rows{order.name}"
+            where = f"{size}{names[a]} has {period}, of amplitude"
+            found.append(Finding(float(x[a, k]), math.sqrt(x[a, k] / n), 0.0, where, x.size))
+    return as_test("periods", found, n, math.sqrt(2.0))
 
 
 def repeats_test(scores: Scores) -> LawTest | None:
@@ -497,11 +484,11 @@ def repeats_test(scores: Scores) -> LawTest | None:
     if not fine.size:
         return None
     m = float(cells[fine].min())
-    ordered = np.sort(np.floor(np.abs(2.0 * scores.values[:, fine] - 1.0) * m), axis=None)
+    ordered = np.sort(np.floor(scores.size[:, fine] * m), axis=None)
     count = len(ordered)
     repeats, chance = int((ordered[1:] == ordered[:-1]).sum()), (count - 1) / (2.0 * m)
     p = 1.0
     if repeats >= count * chance + 1.0:
         p = float(scipy.special.betainc(repeats, count - repeats + 1, min(1.0, chance)))
     where = "the share of sizes that come again is"
-    return Finding(float(log_p(p)), repeats / count, chance, where).as_test("repeats", 1, n)
+    return as_test("repeats", [Finding(float(log_p(p)), repeats / count, chance, where)], n)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
+from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, as_test, battery, log_p
 from auditor.base import scipy
 from auditor.base.types import Array, Codes, frozen
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
@@ -266,7 +266,7 @@ def count_tests(
     If a share ε of the values to be replaced is kept, the share kept rises from its mean k by ``ε
     (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
-    kept, cells, telling, cell_tests = [NOTHING], [NOTHING], 1.0, 0
+    kept, cells, telling = [NOTHING], [NOTHING], 1.0
     steps, every = transitions(law), np.arange(law.size)
     compared = {each[:2]: each for one in steps for each in (one, of_original(law, one.copy))}
     for each in compared.values():
@@ -285,12 +285,12 @@ def count_tests(
         where = f"the share of one value that becomes another one in {name} is"
         found = counted.joined(each.expecting(of, FEWEST_EXPECTED), law.size)
         chance = each.chance(found.a, found.y)
-        cells.append(least_likely(found.records, of[found.a], chance, where))
-        cell_tests += int((of > 0).sum()) * law.size
-    retention = max(kept).as_test("retention", len(kept) - 1, rows, telling)
+        least = least_likely(found.records, of[found.a], chance, where)
+        cells.append(least._replace(tests=int((of > 0).sum()) * law.size))
+    retention = as_test("retention", kept, rows, telling)
     return [
         retention._replace(departure="a share kept of what is to be redrawn"),
-        max(cells).as_test("transitions", cell_tests, rows, 1.0),
+        as_test("transitions", cells, rows, 1.0),
     ]
 
 

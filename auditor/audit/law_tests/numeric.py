@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.law_tests.battery import Finding, Scores, battery, log_p
+from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p
 from auditor.audit.law_tests.scores import (
     HARDLY_ANY,
     MOST_COORDINATES,
@@ -22,12 +22,12 @@ from auditor.audit.law_tests.scores import (
     rows_wanted,
     runs,
     some_copies,
+    whitening,
 )
 from auditor.audit.numeric.release import Release
 from auditor.base import scipy
 from auditor.base.types import Array
 from auditor.numerics.blocks import block_head, row_blocks
-from auditor.numerics.linear_algebra import in_own_units
 from auditor.numerics.statistics import (
     STRAY,
     column_ranks,
@@ -48,8 +48,6 @@ MOST_ROWS, DECADES, GRID = 2**13, 9, 2**17
 MOST_VALUES, MOST_SWEPT, GROUPS = 12, 4, 4
 """Values that are tested, whitened columns that are tested at all frequencies, and groups of
 weights, which are added up."""
-SWEPT_VALUES = 2**13
-"""Rows times groups of weights for a test of all frequencies: long tables need fewer groups."""
 
 
 def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | None:
@@ -66,52 +64,40 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     ranks = column_ranks(x[:n])
     ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
     group = np.concatenate([np.full(ranks.shape[1], -1), scores.groups])
-    u = np.hstack([ranks, scores.values[:n]])
-    waves = [_waves(k * u) for k in (1, 2)]
-    whitened = sum(value.whitened for value in values)
+    angle = 2.0 * np.pi * np.hstack([ranks, scores.values[:n]])
+    waves = [np.cos(k * angle) + np.sin(k * angle) for k in (1, 2)]
+    whitened, found = sum(value.whitened for value in values), list[Finding]()
     swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
-    found, tests = list[Finding](), 0
     for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
-        value = values[place]
-        others, c = group != value.group, value.values[:n]
-        weights = _added_up([wave[:, others] for wave in waves], GROUPS)
-        power = np.square(np.abs(weights)).sum(axis=0)
-        if not power.all():  # no other column
+        value, c = values[place], values[place].values[:n]
+        others = np.flatnonzero(group != value.group)
+        parts = [others[first::GROUPS] for first in range(min(GROUPS, others.size))]
+        if not parts:
             continue
+        sums = np.stack([wave[:, part].sum(axis=1) for wave in waves for part in parts], axis=1)
+        weights = (sums - sums.mean(axis=0)).astype(np.float32)
+        power = np.square(weights).sum(axis=0)
         decades = 10.0 ** (math.ceil(math.log10(value.slowest)) + np.arange(DECADES))
         decades = decades[decades <= value.finest]
         turns = decades[:, None] * c
-        angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # % is 60 times slower
-        real, imaginary = np.cos(angle) @ weights, 1j * (np.sin(angle) @ weights)
-        t = np.square(np.maximum(np.abs(real + imaginary), np.abs(real - imaginary))) / power
-        tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
+        # % is 60 times slower
+        angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
+        t = (np.square(np.cos(angle) @ weights) + np.square(np.sin(angle) @ weights)) / power
+        tried = [(t.max(axis=1, initial=0.0), decades, t.size)]
         if place in swept and np.ptp(c) > 0:
-            few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
-            for b in (few.real + few.imag).T:
+            for b in weights.T[: len(parts)]:
                 t, frequencies = _at_all_frequencies(value, c, b)
                 tried.append((t, frequencies, len(t)))
         for t, frequencies, count in tried:
-            tests += count
             if t.size:
                 k = int(t.argmax())
                 where = (
                     f"digits of {value.name} after parts of 1/{frequencies[k]:.5g} are correlated "
                     "with originals or other copies: r ="
                 )
-                r = math.sqrt(float(t[k]) / n)
-                found.append(Finding(float(log_p(wave_tail(float(t[k])))), r, 0.0, where))
-    return max(found).as_test("low digits", tests, n) if found else None
-
-
-def _waves(u: Array) -> NDArray[np.complex64]:
-    wave = np.exp(2j * np.pi * u).astype(np.complex64)
-    return wave - wave.mean(axis=0)
-
-
-def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.complex64]:
-    groups = min(most, max(1, waves[0].shape[1]))
-    sums = [wave[:, k::groups].sum(axis=1) for wave in waves for k in range(groups)]
-    return np.stack(sums, axis=1)
+                exponent, r = float(log_p(wave_tail(float(t[k])))), math.sqrt(float(t[k]) / n)
+                found.append(Finding(exponent, r, 0.0, where, count))
+    return as_test("low digits", found, n) if found else None
 
 
 def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:
@@ -194,17 +180,12 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     transformed = release.transformed
     if law is None or release.key.replicate > 1 or (transformed and not transformed.rigid):
         return []
-    names, blocks = release.table.attributes, list(looked_at(release, law_rows(release)))
+    names, (x, copies) = release.table.attributes, looked_at(release, law_rows(release))
     if law.distribution == "unstated":
-        if release.key.grid:
-            return []
-        x, *copies = (
-            np.concatenate(part) for part in zip(*((x, *ys) for x, ys in blocks), strict=True)
-        )
-        found = release.scheme.drawn_apart(release.levels, x, copies)
-        return [] if found is None else in_memory_tests(*found, names, False)
+        drawn = None if release.key.grid else release.scheme.drawn_apart(release.levels, x, copies)
+        return [] if drawn is None else in_memory_tests(*drawn, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(blocks, names, chosen, transformed is None)
+    rows = rows_of(x, copies, names, chosen, transformed is None)
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
         spacing = max(float(grids(copy).max()) for copy in released)
@@ -212,14 +193,9 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     tests = row_tests(law.of(chosen), rows)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
-        out = (
-            blocks
-            if release.serial is None
-            else looked_at(replace(release, serial=None), law_rows(release))
-        )
-        y = np.concatenate(
-            [np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in out]
-        )
+        if release.serial is not None:
+            _, copies = looked_at(replace(release, serial=None), law_rows(release))
+        y = np.stack([copies[copy - 1] for copy in chosen], axis=1)
         digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
         tests += [] if digits is None else [digits]
     return tests
@@ -251,19 +227,19 @@ def in_memory_tests(
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of([(x, copies)], names, chosen, on_grid))
+    return row_tests(law.of(chosen), rows_of(x, copies, names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
     deviation = law.deviations
-    silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
+    silent = deviation == 0
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
-    slack, z, known = 20.0 * math.sqrt(HARDLY_ANY * M * N), rows.noise / unit, rows.grain / unit
-    null = null_combinations(covariance_of_ties(law))
-    bound = slack + 8.0 * known.ravel() @ np.abs(null).T
-    excess.append(np.abs(z.reshape(n, -1) @ null.T) / bound)
+    slack = 20.0 * math.sqrt(HARDLY_ANY * M * N)
+    null = whitening(covariance_of_ties(law), N, np.zeros(M * N)).null
+    bound = slack + 8.0 * rows.grain.ravel() @ np.abs(null).T
+    excess.append(np.abs(rows.noise.reshape(n, -1) @ null.T) / bound)
     if isinstance(law, KroneckerNoise) and law.distribution in LATTICE:
         loud = np.flatnonzero(np.diag(law.shape) > 0)
         units = np.array([law.density_at(1.0, j).unit for j in loud.tolist()])
@@ -276,13 +252,6 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     most = max(float(part.max(initial=0.0)) for part in excess)
     where = "noise where the law has none, or off its lattice, relative to the largest rounding, is"
     return LawTest("no noise by law", 0.0 if most > 1.0 else 1.0, tests, n, most, 1.0, where)
-
-
-def null_combinations(K: Array) -> Array:
-    """Combinations without variance, of standardised coordinates."""
-    loud = np.flatnonzero(np.diag(K) > 0)
-    values, vectors = np.linalg.eigh(in_own_units(K[np.ix_(loud, loud)])[0])
-    return vectors[:, values <= HARDLY_ANY * len(K)].T @ np.eye(len(K))[loud]
 
 
 def covariance_of_ties(law: NoiseLaw) -> Array:
@@ -303,28 +272,22 @@ def law_rows(release: Release) -> int:
     return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
 
 
-def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
-    """Yield rows that are tested one by one, block by block.
+def looked_at(release: Release, wanted: int) -> tuple[Array, list[Array]]:
+    """Rows that are tested one by one, shape (n, N), and their copies.
 
     The first rows of each block, if copies must be drawn again.
     """
     n, N = release.table.rows, release.table.width
-    size = row_blocks(n, N)[0][1]
+    size, parts = row_blocks(n, N)[0][1], []
     if release.kept:
-        blocks = (
-            (x, copies, runs(len(x), wanted * len(x) // n)) for _, x, copies in release.blocks()
-        )
-        found = (
-            (x.take(chosen, axis=0), [copy.take(chosen, axis=0) for copy in copies])
-            for x, copies, chosen in blocks
-        )
+        blocks = release.blocks()
     elif release.drawing.in_order:
-        found = (
-            (x.copy(), [copy.copy() for copy in copies])
-            for _, x, copies in release.blocks(block_head(n, N, wanted) or size)
-        )
+        blocks = release.blocks(block_head(n, N, wanted) or size)
     else:
-        few = islice(release.blocks(), max(1, wanted // size))
-        found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in few)
-    for x, copies in found:
-        yield x, release.undone(copies)
+        blocks = islice(release.blocks(), max(1, wanted // size))
+    for _, x, copies in blocks:
+        some = runs(len(x), wanted * len(x) // n if release.kept else len(x))
+        x, *held = (each.take(some, axis=0) for each in (x, *copies))
+        parts.append((x, *release.undone(held)))
+    x, *copies = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return x, copies

@@ -16,7 +16,7 @@ grid's cells at random, which adds ``h²/6`` to its variance.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -34,7 +34,6 @@ from auditor.schemes.base.noise_law import (
     NoiseLaw,
     increment_density,
     is_process,
-    psd_root,
     undo_root,
 )
 
@@ -81,7 +80,7 @@ class Rows(NamedTuple):
     names: Sequence[str]
     chosen: Sequence[int]
 
-    def coordinate(self, copy: int, attribute: int, new: bool) -> str:
+    def coordinate(self, copy: int, attribute: int, new: bool = False) -> str:
         """Name a coordinate of the noise; −1 is a direction in all attributes."""
         column = f" ({self.names[attribute]!r})" if attribute >= 0 else " (one direction)"
         return f"{'new noise' if new else 'noise'} of copy {self.chosen[copy]}{column}"
@@ -110,12 +109,9 @@ def runs(length: int, wanted: int) -> Indices:
 
 
 def rows_of(
-    blocks: Iterable[tuple[Array, Sequence[Array]]],
-    names: Sequence[str],
-    chosen: Sequence[int],
-    on_grid: bool,
+    x: Array, copies: Sequence[Array], names: Sequence[str], chosen: Sequence[int], on_grid: bool
 ) -> Rows:
-    """Rows of some blocks together, of some copies.
+    """Rows, shape (n, N), of some copies.
 
     Parameters
     ----------
@@ -124,10 +120,8 @@ def rows_of(
     on_grid : bool
         Whether copies may be on a grid; not after a transformation.
     """
-    every = list(blocks)
-    x = np.ascontiguousarray(np.concatenate([x for x, _ in every]).T)
-    y = np.array([np.concatenate([copies[c - 1] for _, copies in every]).T for c in chosen])
-    largest = np.maximum(_largest(x), _largest(y))
+    x, y = np.ascontiguousarray(x.T), np.array([copies[copy - 1].T for copy in chosen])
+    largest = np.maximum(*(np.maximum(v.max(axis=-1), -v.min(axis=-1)) for v in (x, y)))
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
         flat = y.reshape(largest.size, -1)
@@ -138,10 +132,6 @@ def rows_of(
         grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
     y -= x
     return Rows(x.T, y.transpose(2, 0, 1), grain, names, chosen)
-
-
-def _largest(values: Array) -> Array:
-    return np.maximum(values.max(axis=-1), -values.min(axis=-1))
 
 
 def grids(values: Array) -> Array:
@@ -226,23 +216,22 @@ class Whitening(NamedTuple):
     W : ndarray of shape (d, MN)
         ``W K_Z Wᵀ = I``, with copies in order of their noise. A copy's rows depend on it and on
         copies of less noise.
-    copy, attribute : ndarrays of shape (d,)
-        Places of a row. The attribute is −1 if the copy has fewer independent directions than
-        attributes.
-    new : ndarray of shape (d,)
-        Whether copies of less noise determine part of the copy's noise.
+    places : sequence of (copy, attribute, new)
+        By row. The attribute is −1 if the copy has fewer independent directions than attributes.
+        New noise is of copies whose noise is partly determined by copies of less noise.
     deviation : ndarray of shape (M, N)
         Of the noise given copies of less noise.
+    null : ndarray of shape (r, MN)
+        Combinations of the noise, in deviations of one copy, that are 0.
     """
 
     W: Array
-    copy: Indices
-    attribute: Indices
-    new: Flags
+    places: Sequence[tuple[int, int, bool]]
     deviation: Array
+    null: Array
 
 
-def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
+def whitening(K: Array, N: int, grain: Array) -> Whitening:
     """Whitening of a covariance K, shape (MN, MN).
 
     Blocks are copies, whitened by the root that schemes draw with. Directions without variance, or
@@ -252,27 +241,24 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     ``C = K_kk − B Bᵀ`` (Cholesky by blocks; C singular by its rank).
     """
     own = deviations(K)
-    W = V = np.empty((0, len(K)))
+    W = V = null = np.empty((0, len(K)))
     places, left = list[tuple[int, int, bool]](), np.zeros(len(K))
     for copy in np.argsort((own**2).reshape(-1, N).sum(axis=1), kind="stable").tolist():
         k = slice(copy * N, copy * N + N)
         loud, B = np.flatnonzero(own[k] > 0), K[k] @ V.T
         rest, C = np.eye(len(K))[k] - B @ V, K[k, k] - B @ B.T
-        left[k] = deviations(C)
-        unit = own[k][loud]
+        left[k], unit = deviations(C), own[k][loud]
         values, vectors = np.linalg.eigh(C[np.ix_(loud, loud)] / np.outer(unit, unit))
-        rows = vectors.T @ (rest[loud] / unit[:, None])
-        size = np.sqrt(np.clip(values, 0.0, None))
-        known = 0.0 if grain is None else np.abs(rows) @ grain
-        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * size)
+        rows, size = vectors.T @ (rest[loud] / unit[:, None]), np.sqrt(np.clip(values, 0.0, None))
+        kept = (values > HARDLY_ANY * len(K)) & (np.abs(rows) @ grain <= COARSEST * size)
+        null = np.vstack([null, rows[values <= HARDLY_ANY * len(K)]])
+        rows = rows[kept] / size[kept, None]
         # undo the root that schemes draw with: its rows are nearest to the attributes
         full = bool(kept.all())
-        rows = rows[kept] / size[kept, None]
         V, W = np.vstack([V, rows]), np.vstack([W, undo_root(C)[loud] @ rest if full else rows])
         new = bool(np.abs(left[k][loud] ** 2 / unit**2 - 1.0).max(initial=0.0) > 1e-9)
         places += [(copy, a if full else -1, new) for a in loud[kept].tolist()]
-    copies, attributes, fresh = np.array(places, dtype=np.intp).reshape(-1, 3).T
-    return Whitening(W, copies, attributes, fresh > 0, left.reshape(-1, N))
+    return Whitening(W, places, left.reshape(-1, N), null)
 
 
 class Value(NamedTuple):
@@ -324,12 +310,10 @@ def gaussian_scores(K: Array, rows: Rows) -> tuple[Scores, Scores, list[Value]]:
     own = np.diag(K)
     K = K + np.diag(np.where(own > 0, grain**2 / 6.0, 0.0))
     white = whitening(K, N, grain)
-    places = zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)
-    labels = [rows.coordinate(*place) for place in places]
-    scores = _normal_scores(white.W, z, grain, labels, white.copy)
-    loud = np.flatnonzero(own > 0).tolist()
-    unit = np.eye(M * N)
-    combined = [(unit[k], rows.coordinate(k // N, k % N, False)) for k in loud]
+    places = [(rows.coordinate(*place), place[0]) for place in white.places]
+    scores = _normal_scores(white.W, z, grain, places)
+    unit, loud = np.eye(M * N), np.flatnonzero(own > 0).tolist()
+    combined = [(unit[k], rows.coordinate(k // N, k % N)) for k in loud]
     pairs = list(combinations(range(M), 2))
     for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
         for j in range(N):
@@ -340,13 +324,11 @@ def gaussian_scores(K: Array, rows: Rows) -> tuple[Scores, Scores, list[Value]]:
                     name = f"the difference of noise of copies {rows.chosen[a]} and {rows.chosen[b]} ({rows.names[j]!r})"
                     combined.append((c, name))
     C = np.array([c / math.sqrt(c @ K @ c) for c, _ in combined]).reshape(-1, M * N)
-    own_scores = _normal_scores(
-        C, z, grain, [name for _, name in combined], np.zeros(len(C), np.intp)
-    )
-    return scores, own_scores, list(_values(scores, white, rows))
+    own_scores = _normal_scores(C, z, grain, [(name, 0) for _, name in combined])
+    return scores, own_scores, list(_values(scores, white.deviation, rows))
 
 
-def _values(scores: Scores, white: Whitening, rows: Rows) -> Iterator[Value]:
+def _values(scores: Scores, deviation: Array, rows: Rows) -> Iterator[Value]:
     known = scores.grain / DENSITY["gaussian"]
     fine, copies = np.flatnonzero(known < 2.0**-6).tolist(), scores.groups.tolist()
     for k in fine:
@@ -359,20 +341,21 @@ def _values(scores: Scores, white: Whitening, rows: Rows) -> Iterator[Value]:
             for sign in (1.0, -1.0):
                 values = scores.g[:, k] + sign * scores.g[:, other]
                 yield Value(copies[k], name, values, SLOWEST, finest)
-    for copy, a in np.argwhere(white.deviation > 64.0 * rows.grain).tolist():
+    for copy, a in np.argwhere(deviation > 64.0 * rows.grain).tolist():
         values = rows.x[:, a] + rows.noise[:, copy, a]
-        slowest = SLOWEST / float(white.deviation[copy, a])
+        slowest = SLOWEST / float(deviation[copy, a])
         finest = FINEST / max(float(rows.grain[copy, a]), 1e-300)
         yield Value(copy, f"{rows.names[a]!r} in copy {rows.chosen[copy]}", values, slowest, finest)
 
 
-def _normal_scores(
-    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: Indices
-) -> Scores:
+def _normal_scores(W: Array, z: Array, grain: Array, places: Sequence[tuple[str, int]]) -> Scores:
     known = np.abs(W) @ grain
-    fine = np.flatnonzero(known <= COARSEST)
-    values, blur = scipy.special.ndtr(z @ W[fine].T), DENSITY["gaussian"] * known[fine]
-    return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, blur), copy[fine])
+    parts = [
+        (scipy.special.ndtr(z @ W[k]), name, float(known[k]), copy)
+        for k, (name, copy) in enumerate(places)
+        if known[k] <= COARSEST
+    ]
+    return _of_columns(parts, len(z), DENSITY["gaussian"])
 
 
 def spread_over_cells(rows: Rows) -> Array:
@@ -384,26 +367,19 @@ def spread_over_cells(rows: Rows) -> Array:
 def uniform_scores(law: KroneckerNoise, rows: Rows) -> Scores:
     """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = deviations(law.level_covariance)
-    N, root = law.width, psd_root(law.shape)
-    undo = (
-        np.linalg.inv(root)
-        if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N
-        else np.full((N, N), np.inf)
-    )
-    parts = []
-    for copy in np.flatnonzero(sigma > 0).tolist():
+    undo, parts = undo_root(law.shape), []
+    full = np.linalg.matrix_rank(undo, tol=1e-9 * float(np.abs(undo).max())) == law.width
+    for copy in np.flatnonzero(sigma > 0).tolist() if full else ():
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
         u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
         # values beyond the edges by rounding are folded back
         edge = 2.0 * DENSITY["uniform"] * known[fine]
-        u = np.where(
-            (u > 1.0) & (u < 1.0 + edge),
-            2.0 - u,
-            np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)),
-        )
+        beyond = np.abs(u - 0.5) - 0.5
+        folded = np.where((beyond > 0.0) & (beyond < edge), beyond, 0.0)
+        u = np.clip(u - 2.0 * np.copysign(folded, u - 0.5), 0.0, 1.0)
         parts += [
-            (u[:, k], rows.coordinate(copy, a, False), float(known[a]), copy)
+            (u[:, k], rows.coordinate(copy, a), float(known[a]), copy)
             for k, a in enumerate(fine.tolist())
         ]
     return _of_columns(parts, len(rows.noise), DENSITY["uniform"])
@@ -412,12 +388,8 @@ def uniform_scores(law: KroneckerNoise, rows: Rows) -> Scores:
 def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
-    return Scores(
-        values,
-        [name for _, name, *_ in parts],
-        grain,
-        np.array([copy for *_, copy in parts], dtype=np.intp),
-    )
+    copies = np.array([copy for *_, copy in parts], dtype=np.intp)
+    return Scores(values, [name for _, name, *_ in parts], grain, copies)
 
 
 class Increment(NamedTuple):

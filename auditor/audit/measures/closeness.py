@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.audit.base.request import UNBOUNDED, Cells
+from auditor.audit.measures.privacy import quantile_figure, shares
 from auditor.audit.numeric.error_bars import Figure, redraw_bars
-from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
+from auditor.audit.numeric.error_tally import Tally, reportable
 from auditor.base.types import Array, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -163,30 +164,21 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
 
     ``tally`` is of the sampled records, with hits within the tolerance first.
     """
-    n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
-    unknown = np.full(hits.shape, math.nan)
-    expected = tally.sums["expected_hits"][0] / n if exact else unknown
-    share, redrawn = hits / n, tally.redrawn is not None
-    centre, error = wilson(share, n)
+    n, redrawn = tally.rows, tally.redrawn is not None
+    (share, error, expected), method = shares(tally, 0)
+    centre = share
     bar: ErrorBar = "redraws" if redrawn else "sampling"
-    method = bar
-    if exact and base.stride == 1 and not redrawn:
-        error = np.sqrt(tally.sums["hit_variance"][0]) / n
-        centre, method = share, "closed-form"
-    scale = quotient(tally.scale, base.median, math.nan)
-    shift = 0.5 * Z_95 / math.sqrt(n)
-    low, median, high = (
-        size_quantile(tally.sums["size_counts"], 0.5 + step) * scale
-        for step in (-shift, 0.0, shift)
-    )
+    if method == "sampling" or base.stride > 1 or redrawn:
+        (centre, error), method = wilson(share, n), bar
     off, reach = centre - share, Z_95 * error
     close = Figure(share - base.close, error, reach - off, reach + off, expected - base.close)
-    spread = (high - low) / (2 * Z_95)
-    ratio = Figure(median, spread, median - low, high - median, unknown)
+    scale = quotient(tally.scale, base.median, math.nan)
+    ratio = quantile_figure(tally.sums["size_counts"], 0.5, n, scale)
     if tally.redrawn is not None:
         (near, ratios), part = tally.redrawn
         close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
-        ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
+        again = redraw_bars(ratio.value, ratios * scale, part)
+        ratio = Figure(ratio.value, *again, ratio.theory)
     records = list(weighted_records(cells, tally, base)) if tally.kept else []
     records += cells.records("close", close, method, UNBOUNDED)
     if reportable(0.5, n):
@@ -271,6 +263,11 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
                     yield record._replace(reason=one.reason)
 
 
+def parts_of_equal_size(values: Any, parts: int) -> Indices:
+    """Part of each number, by quantiles."""
+    return np.searchsorted(np.quantile(values, np.arange(1, parts) / parts), values)
+
+
 def group_codes(values: Any) -> Indices:
     """Each record's group, numbered by size; −1 for groups below ``FEWEST``.
 
@@ -281,7 +278,7 @@ def group_codes(values: Any) -> Indices:
     """
     values = np.asarray(values)
     if values.dtype.kind == "f" and len(np.unique(values)) > MOST_VALUES:
-        values = np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
+        values = parts_of_equal_size(values, PARTS)
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-counts, kind="stable"))
     return np.where(counts < FEWEST, -1, rank)[codes.ravel()]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def tally_records(
     """Records of all counts; ``*`` is over all attributes."""
     records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
     for place, tolerance in enumerate(asked):
-        parts, bar = _shares(tally, place)
+        parts, bar = shares(tally, place)
         name = "within" if len(asked) == 1 else f"within({tolerance.label})"
         value, error, theory = map(with_total, parts)
         records += cells.records(name, Figure.symmetric(value, error, Z_95, theory), bar, share)
@@ -89,7 +90,7 @@ def tally_records(
     return records
 
 
-def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
+def shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
     """Share recovered, standard error and theory, shapes (B, N).
 
     With exact probabilities p the standard error is ``sqrt(Σ p(1−p))/n``, otherwise binomial. As a
@@ -122,7 +123,7 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
         total = each[:, has].mean(axis=1, keepdims=True)
         return np.concatenate([np.where(has, each, np.nan), total], axis=1)
 
-    parts, bar = _shares(tally, len(tally.tolerances) - 1)
+    parts, bar = shares(tally, len(tally.tolerances) - 1)
     value, error, theory = map(columns, parts)
     chance = columns(resolution.commonest[None, :])
     exact = Figure.symmetric(value, error, Z_95, theory)
@@ -137,10 +138,7 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
 def _quantile(
     cells: Cells, metric: str, tally: Tally, probability: float, times: float
 ) -> list[Measurement]:
-    """Quantile of absolute errors.
-
-    Its interval is distribution-free: the quantiles at ``± z·sqrt(p(1−p)/n)``.
-    """
+    """Records of a quantile of absolute errors."""
     if not reportable(probability, tally.rows):
         reason = (
             f"{tally.rows} records are too few to tell this quantile without telling of single ones"
@@ -148,13 +146,21 @@ def _quantile(
         return cells.withheld(metric, reason)
     sizes = tally.sums["size_counts"]
     counts = np.concatenate([sizes, sizes.sum(axis=1, keepdims=True)], axis=1)
-    reach = Z_95 * share_error(probability, tally.rows)
+    figure = quantile_figure(counts, probability, tally.rows, times)
+    return cells.records(metric, figure, "sampling")
+
+
+def quantile_figure(counts: Any, probability: float, rows: int, times: Any) -> Figure:
+    """A multiple of the quantile of counted errors.
+
+    Its interval is distribution-free: the quantiles at ``± z·sqrt(p(1−p)/n)``.
+    """
+    reach = Z_95 * share_error(probability, rows)
     value, low, high = (
         times * size_quantile(counts, probability + off) for off in (0.0, -reach, reach)
     )
     error, nothing = (high - low) / (2.0 * Z_95), np.full_like(value, np.nan)
-    figure = Figure(value, error, value - low, high - value, nothing)
-    return cells.records(metric, figure, "sampling")
+    return Figure(value, error, value - low, high - value, nothing)
 
 
 METRIC = "error_without_copies"

@@ -32,7 +32,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import (
     ROUNDING,
@@ -50,48 +49,6 @@ from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import share_error
 from auditor.results.records import Measurement
-
-
-@dataclass
-class Inferences:
-    """Sums over records for one coalition, by metric."""
-
-    rows: int = 0
-    attribute: int = -1
-    growth: float = 0.0
-    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, found: Inferred | None, x: Array) -> None:
-        """Count one block's records, with true values ``x``, shape (b, N)."""
-        if found is None or not len(x):
-            return
-        check_inferred(found, *x.shape)
-        P, claims, at = found.posterior, found.claims, np.arange(len(x))
-        true = true_groups(found, x[:, found.attribute])
-        likeliest = P.argmax(axis=1)
-        claimed, possible = claims >= 0, true >= 0
-        counted: dict[str, NDArray[Any]] = {
-            "claimed": claimed,
-            "disclosed": claimed & (claims == true),
-            "claim": P[at[claimed], claims[claimed]],
-            "chance": found.prior[claims[claimed]],
-            "doubt": 1.0 - np.where(possible, found.prior[true], 0.0),
-            "accuracy": likeliest == true,
-            "reconstruction_probability": P[at[possible], true[possible]],
-            "square": np.einsum("bv,bv->b", P, P),
-            "posterior_max": P[at, likeliest],
-            "linkage": found.linked,
-        }
-        news = counted["disclosed"] - np.where(claimed, found.prior[claims], 0.0)
-        counted |= {
-            "news²": news**2,
-            "news·doubt": news * counted["doubt"],
-            "doubt²": counted["doubt"] ** 2,
-        }
-        for name, each in counted.items():
-            self.sums[name] += float(each.sum())
-        self.attribute, self.rows = found.attribute, self.rows + len(x)
-        self.growth = max(self.growth, float((P.max(axis=0) - found.prior).max()))
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:
@@ -143,85 +100,68 @@ def true_groups(found: Inferred, values: Array) -> Indices:
     return np.where(found.values[place] == values, found.groups[place], -2)
 
 
-def inference_records(
-    context: CellContext, coalition: Coalition, counted: Inferences
-) -> list[Measurement]:
-    """Records of one coalition; none if the attack infers nothing."""
-    n = counted.rows
-    if not n:
-        return []
-    mean = {name: total / n for name, total in counted.sums.items()}
-    mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
-    names = "claim chance doubt square news² news·doubt doubt²"
-    claim, chance, doubt, square, *squares = map(mean.pop, names.split())
-    doubt = doubt or math.inf  # without doubt nothing is beyond chance
-    mean["disclosed_beyond_chance"] = beyond = (mean["disclosed"] - chance) / doubt
-    spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]
-    theory = {
-        "disclosed": claim,
-        "disclosed_beyond_chance": (claim - chance) / doubt,
-        "accuracy": mean["posterior_max"],
-        "reconstruction_probability": square,
-    }
-    errors = {metric: share_error(min(1.0, abs(mean[metric])), n) for metric in theory}
-    errors["disclosed_beyond_chance"] = math.sqrt(max(0.0, spread) / n) / doubt
-    return [
-        context.estimate(
-            metric,
-            coalition,
-            value,
-            errors.get(metric, 0.0),
-            theory.get(metric),
-            attribute=attribute,
-            error_bar="closed-form",
-        )
-        for metric, value in mean.items()
-        for attribute in (context.attributes[counted.attribute], "*")
-    ]
-
-
+MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
+MOST_PAIRS = 2**28
+"""Pairs of target and row for one coalition, if that leaves enough targets: two seconds."""
+MOST_ASSIGNED = 2**22
+"""Pairs for an assignment: 33 MB, up to eight seconds."""
+FIRST = (1, 10)
+"""Values of k."""
+CHUNK_VALUES = 2**18
+"""Pairs that are compared at once: two megabytes."""
+TIE = 1e-9
+"""Largest relative difference of tied likenesses."""
 MOST_LOCATED = 2**13
 """Records of a block, evenly spread, that are located; regions are slower than estimates."""
 BOUND_ROUNDING = 1e-9
 """Relative rounding error of a bound."""
+COUNTED = "claimed disclosed accuracy reconstruction_probability posterior_max delta_growth linkage"
+"""Figures of inferred values, in order."""
 
 
-@dataclass
-class WholeRecords:
-    """Sums over records for one coalition.
+@dataclass(repr=False)
+class Disclosures:
+    """Counts over the records of one coalition.
 
     Attributes
     ----------
     tolerance : float or None
-        ``ε``, if requested.
-    hits : ndarray of shape (G,)
-        Records hit, by guess.
-    chance : float
-        Sum of exact probabilities, or NaN.
+        ``ε`` of whole records, if requested.
+    sums : dict
+        Numbers, or arrays: ``hits`` by guess, shape (G,); ``above`` and ``equal``, the likelier and
+        tied other rows by target, shape (t,). ``chance`` is NaN if unknown.
+    attribute, growth : int, float
+        The inferred attribute, and the largest growth of a probability.
     best : (float, float)
-        The largest probability, and its record's share of hits.
-    located, claimed, disclosed : int
-        Records sought, claimed, and correctly claimed.
-    regions : bool
+        The largest probability of a whole record, and its record's share of hits.
+    own : ndarray of shape (t,)
+        Likeness of each target's own row.
+    right : ndarray of shape (t,) or None
+        1 for targets assigned their own row; None without assignment.
     """
 
-    tolerance: float | None
-    rows: int = 0
-    hits: Array | float = 0.0
-    chance: float = 0.0
+    tolerance: float | None = None
+    sums: dict[str, Any] = field(default_factory=lambda: defaultdict(float))
+    attribute: int = -1
+    growth: float = 0.0
     best: tuple[float, float] = (-1.0, math.nan)
-    located: int = 0
-    claimed: int = 0
-    disclosed: int = 0
-    regions: bool = False
+    own: Array = field(default_factory=lambda: np.zeros(0))
+    right: Array | None = None
+
+    def count(self, **counts: Any) -> None:
+        """Add to the sums."""
+        for name, each in counts.items():
+            self.sums[name] = self.sums[name] + each
 
     def add(self, fitted: Reconstruction, copies: Arrays, estimate: Array, x: Array) -> None:
         """Count one block's records, shapes (b, N), with their estimates."""
         if not len(x):
             return
-        self.rows += len(x)
+        if (inferred := fitted.inferred(copies)) is not None:
+            self.infer(inferred, x)
         some = slice(None, None, -(-len(x) // MOST_LOCATED) if fitted.neighbours == 0 else 1)
-        self._locate(fitted.regions([copy[some] for copy in copies]), x[some])
+        if (regions := fitted.regions([copy[some] for copy in copies])) is not None:
+            self.locate(regions, x[some])
         if self.tolerance is None:
             return
         # at any tolerance, rounding is no error
@@ -229,23 +169,46 @@ class WholeRecords:
         others = fitted.guesses(copies)
         guesses = [estimate] if others is None else (checked(guess, x.shape) for guess in others)
         hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
-        self.hits = self.hits + hit.sum(axis=1)
-        chances = fitted.chances(copies, self.tolerance)
-        if chances is None:
-            self.chance = math.nan
-            return
-        chances = checked(chances, (len(x),))
-        if not ((chances >= 0) & (chances <= 1)).all():
-            raise PluginError("chances must lie from 0 to 1")
-        self.chance += float(chances.sum())
-        place = int(np.argmax(chances))
-        self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
+        chances, chance = fitted.chances(copies, self.tolerance), math.nan
+        if chances is not None:
+            chances = checked(chances, (len(x),))
+            if not ((chances >= 0) & (chances <= 1)).all():
+                raise PluginError("chances must lie from 0 to 1")
+            chance, place = float(chances.sum()), int(np.argmax(chances))
+            self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
+        self.count(rows=len(x), hits=hit.sum(axis=1), chance=chance)
 
-    def _locate(self, found: Regions | None, x: Array) -> None:
-        if found is None:
-            return
-        self.regions = True
-        self.located += len(x)
+    def infer(self, found: Inferred, x: Array) -> None:
+        """Count one block's inferred values; the true ones are ``x``, shape (b, N)."""
+        check_inferred(found, *x.shape)
+        P, claims, at = found.posterior, found.claims, np.arange(len(x))
+        true, likeliest = true_groups(found, x[:, found.attribute]), P.argmax(axis=1)
+        claimed, possible = claims >= 0, true >= 0
+        disclosed = claimed & (claims == true)
+        doubt = 1.0 - np.where(possible, found.prior[true], 0.0)
+        news = disclosed - np.where(claimed, found.prior[claims], 0.0)
+        sums = {
+            "inferred": np.ones(len(x)),
+            "claimed": claimed,
+            "disclosed": disclosed,
+            "claim": P[at[claimed], claims[claimed]],
+            "prior": found.prior[claims[claimed]],
+            "doubt": doubt,
+            "accuracy": likeliest == true,
+            "reconstruction_probability": P[at[possible], true[possible]],
+            "square": np.einsum("bv,bv->b", P, P),
+            "posterior_max": P[at, likeliest],
+            "linkage": found.linked,
+            "news²": news**2,
+            "news·doubt": news * doubt,
+            "doubt²": doubt**2,
+        }
+        self.count(**{name: float(each.sum()) for name, each in sums.items()})
+        self.attribute = found.attribute
+        self.growth = max(self.growth, float((P.max(axis=0) - found.prior).max()))
+
+    def locate(self, found: Regions, x: Array) -> None:
+        """Count one block's claimed regions, and records inside theirs."""
         check_real(found.directions, found.low, found.high, found.claims)
         T, bounds = checked(found.directions, (x.shape[1],) * 2), (found.low, found.high)
         if (
@@ -260,92 +223,82 @@ class WholeRecords:
         if np.isnan(low).any() or np.isnan(high).any():
             raise PluginError("the bounds of a region that is claimed must be numbers")
         slack = BOUND_ROUNDING * (np.abs(x[found.claims]) @ np.abs(T).T)
-        self.claimed += len(z)
-        self.disclosed += int(((low - slack <= z) & (z <= high + slack)).all(axis=1).sum())
-
-    def figures(self) -> Iterator[tuple[str, float, float, float | None, float]]:
-        """Yield metrics with their values, standard errors, theory and degrees of freedom."""
-        if self.regions:
-            for metric, count in (
-                ("rare_claimed", self.claimed),
-                ("rare_disclosed", self.disclosed),
-            ):
-                share = count / self.located
-                yield metric, share, share_error(share, self.located), None, math.inf
-        if self.tolerance is None:
-            return
-        shares, (chance, best) = np.asarray(self.hits / self.rows), self.best
-        share, G = float(shares.mean()), shares.size
-        error = share_error(share, self.rows)
-        if G > 1:
-            error = float(shares.std(ddof=1)) / math.sqrt(G)
-        known, degrees = not math.isnan(self.chance), G - 1 if G > 1 else math.inf
-        yield "records_within", share, error, self.chance / self.rows if known else None, degrees
-        if known and chance >= 0:
-            yield "most_exposed", best, share_error(chance, G), chance, degrees
-
-
-def whole_record_records(
-    context: CellContext, coalition: Coalition, tally: WholeRecords
-) -> list[Measurement]:
-    """Records of one coalition."""
-    one, bounds = coalition, (0.0, 1.0)
-    return [
-        context.estimate(metric, one, share, error, theory, bounds=bounds, degrees=degrees)
-        for metric, share, error, theory, degrees in tally.figures()
-    ]
-
-
-MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
-MOST_PAIRS = 2**28
-"""Pairs of target and row for one coalition, if that leaves enough targets: two seconds."""
-MOST_ASSIGNED = 2**22
-"""Pairs for an assignment: 33 MB, up to eight seconds."""
-FIRST = (1, 10)
-"""Values of k."""
-CHUNK_VALUES = 2**18
-"""Pairs that are compared at once: two megabytes."""
-TIE = 1e-9
-"""Largest relative difference of tied likenesses."""
-
-
-@dataclass(repr=False)
-class Naming:
-    """Counts for one coalition.
-
-    Attributes
-    ----------
-    own : ndarray of shape (t,)
-        Likeness of each target's own row.
-    above, equal : ndarrays of shape (t,)
-        Likelier and tied other rows.
-    rows : int
-        Rows compared.
-    right : ndarray of shape (t,) or None
-        1 for targets assigned their own row; None without assignment.
-    """
-
-    own: Array = field(default_factory=lambda: np.zeros(0))
-    above: Array | float = 0.0
-    equal: Array | float = 0.0
-    rows: int = 0
-    right: Array | None = None
+        inside = ((low - slack <= z) & (z <= high + slack)).all(axis=1)
+        self.count(located=len(x), rare_claimed=len(z), rare_disclosed=int(inside.sum()))
 
     def compare(self, likeness: Array, others: Flags) -> None:
         """Count rows by likeness to the targets, (t, b), except ``others``."""
         own = self.own[:, None]
         near = np.abs(likeness - own) <= TIE * (1.0 + np.abs(own))
-        self.above = self.above + ((likeness > own) & ~near & others).sum(axis=1)
-        self.equal = self.equal + (near & others).sum(axis=1)
-        self.rows += likeness.shape[1]
+        above = (likeness > own) & ~near & others
+        self.count(
+            compared=likeness.shape[1], above=above.sum(axis=1), equal=(near & others).sum(axis=1)
+        )
 
     def first(self, k: int) -> Array:
         """Probability that each target's row is among the first k, shape (t,)."""
-        return np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0)
+        return np.clip((k - self.sums["above"]) / (self.sums["equal"] + 1.0), 0.0, 1.0)
+
+    def records(self, context: CellContext, coalition: Coalition) -> Iterator[Measurement]:
+        """Yield the records of everything that was counted."""
+        for metric, value, error, theory in self._inferences() if self.sums["inferred"] else ():
+            for name in (context.attributes[self.attribute], "*"):
+                figures = metric, coalition, value, error, theory
+                yield context.estimate(*figures, attribute=name, error_bar="closed-form")
+        for metric, value, error, theory, degrees in self.figures():
+            bounds = -1.0 if metric.startswith("named_gain") else 0.0, 1.0
+            figures = metric, coalition, value, error, theory
+            yield context.estimate(*figures, bounds=bounds, degrees=degrees)
+
+    def _inferences(self) -> Iterator[tuple[str, float, float, float | None]]:
+        n = self.sums["inferred"]
+        mean = {name: total / n for name, total in self.sums.items()} | {
+            "delta_growth": self.growth
+        }
+        doubt = mean["doubt"] or math.inf  # without doubt nothing is beyond chance
+        beyond = (mean["disclosed"] - mean["prior"]) / doubt
+        spread = mean["news²"] - 2.0 * beyond * mean["news·doubt"] + beyond**2 * mean["doubt²"]
+        theory = {
+            "disclosed": mean["claim"],
+            "accuracy": mean["posterior_max"],
+            "reconstruction_probability": mean["square"],
+        }
+        for metric in COUNTED.split():
+            share = mean[metric]
+            error = share_error(min(1.0, share), n) if metric in theory else 0.0
+            yield metric, share, error, theory.get(metric)
+        error = math.sqrt(max(0.0, spread) / n) / doubt
+        yield "disclosed_beyond_chance", beyond, error, (mean["claim"] - mean["prior"]) / doubt
+
+    def figures(self) -> Iterator[tuple[str, float, float, float | None, float]]:
+        """Yield metrics with their values, standard errors, theory and degrees of freedom.
+
+        Of named rows, claimed regions and whole records.
+        """
+        sums, rows = self.sums, self.sums["compared"]
+        for k in (FIRST if self.right is None else FIRST[:1]) if rows else ():
+            share = self.first(k) if self.right is None else self.right
+            value, error = float(share.mean()), float(share.std()) / math.sqrt(len(share))
+            for metric, less in (("named", 0.0), ("named_gain", min(1.0, k / rows))):
+                name = metric if k == 1 else f"{metric}({k})"
+                yield name, value - less, error, None, math.inf
+        for metric in ("rare_claimed", "rare_disclosed") if sums["located"] else ():
+            share = sums[metric] / sums["located"]
+            yield metric, share, share_error(share, sums["located"]), None, math.inf
+        if self.tolerance is None:
+            return
+        shares, (chance, best) = np.asarray(sums["hits"] / sums["rows"]), self.best
+        mean, G = float(shares.mean()), shares.size
+        error, degrees = float(share_error(mean, sums["rows"])), math.inf
+        if G > 1:
+            error, degrees = float(shares.std(ddof=1)) / math.sqrt(G), G - 1.0
+        yield "records_within", mean, error, sums["chance"] / sums["rows"], degrees
+        if chance >= 0 and not math.isnan(sums["chance"]):
+            yield "most_exposed", best, share_error(chance, G), chance, degrees
 
 
 def name_rows(
-    namings: Sequence[Naming],
+    counters: Sequence[Disclosures],
     fitted: Sequence[Reconstruction],
     coalitions: Coalitions,
     blocks: Blocks,
@@ -378,7 +331,7 @@ def name_rows(
     if noise is not None:
         wanted = wanted + noise * stream(seed, "known-noise").standard_normal(wanted.shape)
     if assigns:
-        for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
+        for counter, one, coalition in zip(counters, fitted, coalitions, strict=True):
             whole = np.concatenate(
                 [
                     next(_likeness([one], [coalition], wanted, copies))
@@ -389,22 +342,22 @@ def name_rows(
             # the solver prefers the first of tied rows
             order = stream(seed, "assignment").permutation(whole.shape[1])
             _, given = scipy.optimize.linear_sum_assignment(whole[:, order], maximize=True)
-            naming.right, naming.rows = (order[given] == targets).astype(np.float64), len(order)
+            counter.right = (order[given] == targets).astype(np.float64)
+            counter.count(compared=len(order))
         return
     # each target's own row: the diagonal of a small square
     for some in (slice(start, start + 64) for start in range(0, len(targets), 64)):
         likenesses = _likeness(fitted, coalitions, wanted[some], [copy[some] for copy in held])
-        for naming, likeness in zip(namings, likenesses, strict=True):
-            naming.own = np.append(naming.own, np.diag(likeness))
+        for counter, likeness in zip(counters, likenesses, strict=True):
+            counter.own = np.append(counter.own, np.diag(likeness))
     size = max(1, CHUNK_VALUES // len(targets))
     for first, x, *copies in _numbered(blocks):
         for start in range(0, len(x), size):
             rows_here = [copy[start : start + size] for copy in copies]
             others = targets[:, None] != first + start + np.arange(len(rows_here[0]))
-            for naming, likeness in zip(
-                namings, _likeness(fitted, coalitions, wanted, rows_here), strict=True
-            ):
-                naming.compare(likeness, others)
+            likenesses = _likeness(fitted, coalitions, wanted, rows_here)
+            for counter, likeness in zip(counters, likenesses, strict=True):
+                counter.compare(likeness, others)
 
 
 def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> Indices:
@@ -438,20 +391,3 @@ def _likeness(
                 "the attack gave no likeness of rows where it says that it names them"
             )
         yield checked(found, (len(known), len(copies[0])))
-
-
-def naming_records(context: CellContext, coalition: Coalition, naming: Naming) -> list[Measurement]:
-    """Records of one coalition; none if the attack names no rows."""
-    records = []
-    for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
-        share, variant = (
-            naming.first(k) if naming.right is None else naming.right,
-            "" if k == 1 else f"({k})",
-        )
-        value, chance = float(share.mean()), min(1.0, k / naming.rows)
-        error = float(share.std()) / math.sqrt(len(share))
-        for metric, found, low in (("named", value, 0.0), ("named_gain", value - chance, -1.0)):
-            records.append(
-                context.estimate(metric + variant, coalition, found, error, bounds=(low, 1.0))
-            )
-    return records

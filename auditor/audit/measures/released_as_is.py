@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.base.request import ALL, CellContext
+from auditor.audit.measures.closeness import parts_of_equal_size
 from auditor.audit.numeric.release import Release
 from auditor.base import pd
 from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
@@ -304,11 +305,11 @@ def column_figures(
     everybody, seen, told = context.everybody, set[str](), set[str]()
     for column in sorted(shown, key=lambda column: "iufU".index(column.values.dtype.kind)):
         copies = everybody if column.copy == 0 else (column.copy,)
-        codes = _groups(column.values)
+        _, codes, own = np.unique(column.values, return_inverse=True, return_counts=True)
+        if column.values.dtype.kind == "f":
+            codes = parts_of_equal_size(column.values, PARTS)
         key = f"{column.name} {column.copy}"
         if key not in seen:
-            alone = column.values if column.values.dtype.kind == "f" else codes
-            _, own = np.unique(alone, return_counts=True)
             share = float((own == 1).sum() / len(codes))
             yield context.record(f"column_unique({column.name})", copies, share)
             if (original := originals.get(column.name)) is not None:
@@ -358,12 +359,6 @@ def _own(text: Any) -> float:
     ):
         return 0.0
     return float((np.unique(text, return_counts=True)[1] == 1).sum() / len(text))
-
-
-def _groups(values: Any) -> Any:
-    if values.dtype.kind != "f":
-        return np.unique(values, return_inverse=True)[1].ravel()
-    return np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
 
 
 def _equal(column: ShownColumn, original: Any) -> float:

@@ -155,16 +155,14 @@ def cross_validate(
     train, test : ndarrays of shape (n, d)
         The same records, for training and for tests.
     """
-    from sklearn import config_context  # as above
+    from sklearn import config_context, pipeline, preprocessing  # as above
 
     scores = []
     with config_context(skip_parameter_validation=True, assume_finite=True):
         for learn, held in folds:
-            mean, scale = train[learn].mean(axis=0), train[learn].std(axis=0)
-            scale = np.where(scale > 0, scale, 1.0)
-            fitted = model(name, is_class(train_labels))
-            fitted.fit((train[learn] - mean) / scale, train_labels[learn])
-            scores.append(fitted.score((test[held] - mean) / scale, test_labels[held]))
+            steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
+            fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
+            scores.append(fitted.score(test[held], test_labels[held]))
     return np.array(scores, dtype=np.float64)
 
 
