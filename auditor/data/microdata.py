@@ -331,10 +331,11 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
 
 
 def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
-    """Fingerprints of a table in memory."""
+    """Fingerprints of a table."""
     if isinstance(table, Table):
         prints = ColumnPrints(table.attributes)
-        prints.add_numbers(table.values)
+        for x in table.blocks():
+            prints.add_numbers(x)
     else:
         prints = ColumnPrints(table.names)
         prints.add_labels(table.labelled(table.codes))

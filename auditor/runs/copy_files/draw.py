@@ -28,7 +28,14 @@ from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Scheme as Scheme, TableMoments
-from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
+from auditor.schemes.draw import (
+    codes_key_of,
+    drawn_blocks,
+    drawn_codes,
+    key_of,
+    noise_deviations,
+    whole_columns,
+)
 from auditor.schemes.replacement.base import UniformScheme, never_drawn
 
 
@@ -73,7 +80,7 @@ def _drawn_categories(
     scheme: UniformScheme, asked: Asked, levels: tuple[float, ...], blanks: bool
 ) -> Drawn:
     table = asked.categories(blanks)
-    prints = ColumnPrints(table.names)
+    prints, key = ColumnPrints(table.names), codes_key_of(scheme, table, asked.seed, asked.earlier)
     domains = [pd.Index(attribute.labels, tupleize_cols=False) for attribute in table.attributes]
 
     def frame(copy: Any) -> pd.DataFrame:
@@ -83,7 +90,7 @@ def _drawn_categories(
         )
 
     def parts() -> Parts:
-        for original, copies in drawn_codes(scheme, table, levels, asked.seed, asked.earlier):
+        for original, copies in drawn_codes(scheme, table, levels, key):
             prints.add_labels(table.labelled(original))
             yield list(map(frame, copies))
 

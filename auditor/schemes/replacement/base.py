@@ -28,7 +28,6 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -39,9 +38,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
 from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, code_type
+from auditor.data.columns.categorical_table import CategoricalTable, code_type
 from auditor.data.table import DataUse, Table
-from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
@@ -265,32 +263,6 @@ class FreshCopies(Copies):
         return values
 
 
-def code_blocks(codes: Codes) -> list[Codes]:
-    """Column's blocks, in order."""
-    return [codes[a:b] for a, b in row_blocks(codes.size, BLOCK_WIDTH)]
-
-
-class BlockedCopies(Copies):
-    """Copies of a column drawn block by block."""
-
-    def __init__(self, blocks: Sequence[Copies], key: Key) -> None:
-        self.blocks, first = list(blocks), blocks[0]
-        original = np.concatenate([block.original for block in blocks])
-        super().__init__(original, first.size, key, first.pi)
-        self.levels = list(first.levels)
-
-    def skip(self, level: float, key: Key | None = None) -> None:
-        self.levels.append(level)
-        for k, block in enumerate(self.blocks):
-            block.skip(level, replace(key or self.key, block=k))
-
-    def copy(self, number: int) -> Codes:
-        return np.concatenate([block.copy(number) for block in self.blocks])
-
-    def history_sizes(self) -> Integers:
-        return np.concatenate([block.history_sizes() for block in self.blocks])
-
-
 class UniformScheme(Scheme):
     """Base of schemes that keep or redraw categories."""
 
@@ -323,14 +295,6 @@ class UniformScheme(Scheme):
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Generator of a column's copies, from codes of shape (n,)."""
-
-    def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Generator of a column's copies, block by block."""
-        blocks = [
-            self.copies(part, size, replace(key, block=k))
-            for k, part in enumerate(code_blocks(original))
-        ]
-        return BlockedCopies(blocks, key)
 
     def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")
