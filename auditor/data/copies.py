@@ -50,6 +50,7 @@ from auditor.data.columns.checks import (
     kind_of,
     record_keys,
 )
+from auditor.data.columns.kinds import FORMATS
 from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
@@ -408,11 +409,6 @@ MOST_COLUMNS = 40
 FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 6, 24
 """Different values from which on a column is read as numbers, runs of digits, and characters of text
 that are read."""
-DATES = (
-    *(None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
-    *("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y"),
-)
-"""Formats of dates in shown text; None is ISO 8601."""
 FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
@@ -463,7 +459,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
     readings: list[Any] = [text.str.replace(r"\D", "", regex=True), places, *parts]
     some = text.dropna()[: 2 * FEWEST_NUMBERS]
     readings += [
-        days_of(text, form) for form in DATES if days_of(some, form).count() > len(some) / 2
+        days_of(text, form) for form in FORMATS if days_of(some, form).count() > len(some) / 2
     ]
     return [_as_floats(one) for one in readings]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -472,45 +471,13 @@ Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""
 
 
-def raw_frames(
-    data: str, columns: Names | None, rows: int | None, rng: Generator
-) -> Iterator[pd.DataFrame]:
-    """Yield the first ``rows`` records of some columns, in batches."""
-    raw = raw_columns(data, columns, rows, rng=rng)
-    return map(pd.DataFrame, raw.read(raw.names))
-
-
-class Blanks(NamedTuple):
-    """Numbers of records, of incomplete records, and of blank cells by column."""
-
-    records: int
-    incomplete: int
-    cells: dict[str, int]
-
-    @classmethod
-    def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
-        """Count blanks."""
-        records = incomplete = 0
-        cells = Counter[str]()
-        for frame in frames:
-            blank = frame.isna()
-            records, incomplete = records + len(frame), incomplete + int(blank.any(axis=1).sum())
-            cells.update({str(name): int(number) for name, number in blank.sum().items()})
-        return cls(records, incomplete, cells)
-
-    @property
-    def total(self) -> int:
-        """Number of blank cells."""
-        return sum(self.cells.values())
-
-
 def stored_kinds(
     data: str,
     columns: Names,
     frames: Iterable[pd.DataFrame],
     forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Stored]:
-    """Each column's kind, by its first values in ``raw_frames``.
+    """Each column's kind, by its first values in the frames.
 
     For Parquet by its schema, as integers with gaps become floats in frames. ``forms``: formats of
     dates in text, if not ISO 8601.

@@ -52,6 +52,26 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
     return K / (root[..., :, None] * root[..., None, :]), root
 
 
+def check_covariance(rows: Any) -> Array:
+    """Return an exactly symmetric covariance matrix, or raise ValueError."""
+    try:
+        K = np.asarray(rows, dtype=float)
+    except (TypeError, ValueError):
+        K = np.empty(0)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError("must be a square matrix of numbers, every row as long as the first")
+    C, _ = in_own_units(K)
+    apart = np.argwhere(~(np.abs(C - C.T) <= 1e-9 * max(1.0, np.abs(C).max(initial=0.0))))
+    if len(apart):
+        i, j = apart[0] + 1
+        raise ValueError(
+            f"must be finite and symmetric, as a covariance is: see the entries ({i}, {j}) and ({j}, {i})"
+        )
+    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
+        raise ValueError("must be positive semi-definite, as a covariance is")
+    return (K + K.T) / 2
+
+
 def pseudo_inverse(K: Array) -> Array:
     """``K⁺`` of a covariance, shape (N, N), via its correlations."""
     correlations, root = in_own_units(K)

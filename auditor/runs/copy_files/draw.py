@@ -6,7 +6,7 @@ is no longer exact for finished copies (docs/release.md).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -19,8 +19,8 @@ from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
 from auditor.base.types import Array, Flags, Generator, Indices, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
-from auditor.data.columns.scan import MOST_PLACES
-from auditor.data.load import Blanks, Stored, blank_cells, load_table, raw_frames, stored_kinds
+from auditor.data.columns.scan import Grid
+from auditor.data.load import Stored, blank_cells, load_table, raw_columns, stored_kinds
 from auditor.data.table import DataUse, Table, is_file, recorded
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -53,19 +53,22 @@ class Drawn(NamedTuple):
 
 def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     """Draw and finish copies block by block."""
-    missing = asked.treatment.missing
-    blanks = Blanks(0, 0, {}) if missing == "refuse" else Blanks.of(asked.raw())
-    levels = checked_levels(asked.levels, asked.seed, scheme)
-    kept = missing == "keep" and blanks.total > 0
+    missing, cells = asked.treatment.missing, Counter[str]()
+    records = incomplete = 0
+    for blank in () if missing == "refuse" else map(pd.DataFrame.isna, asked.raw()):
+        records, incomplete = records + len(blank), incomplete + int(blank.any(axis=1).sum())
+        cells.update({str(name): int(n) for name, n in blank.sum().items()})
+    levels, total = checked_levels(asked.levels, asked.seed, scheme), cells.total()
+    kept = missing == "keep" and total > 0
     if isinstance(scheme, UniformScheme):
         found = _drawn_categories(scheme, asked, levels, kept)
     else:
         found = _drawn_numbers(scheme, asked, levels)
     parts = _blanked(found.parts, asked) if kept else found.parts
-    notes, (records, incomplete, cells) = list(found.notes), blanks
-    if blanks.total:
-        most = quoted(max(cells, key=lambda name: cells[name]))
-        where = f"{counted(blanks.total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
+    notes = list(found.notes)
+    if total:
+        most = quoted(max(cells, key=cells.__getitem__))
+        where = f"{counted(total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
         told = {
             "drop": f"dropped: {where}; these records are in no copy",
             "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
@@ -281,7 +284,8 @@ class Asked:
 
     def raw(self) -> Iterator[pd.DataFrame]:
         """Yield the columns as stored, with blanks."""
-        return raw_frames(self.data, self.columns, self.rows, self.rng)
+        raw = raw_columns(self.data, self.columns, self.rows, rng=self.rng)
+        return map(pd.DataFrame, raw.read(raw.names))
 
     def kinds(self, columns: Names) -> dict[str, Stored]:
         """Kinds of columns.
@@ -378,7 +382,9 @@ class Finish(NamedTuple):
         x = np.rint(x / self.step) * self.step
         if self.kind in ("date", "time"):
             return self._dates(column.name, x)
-        x = np.round(x, _places(self.step))
+        grid = Grid()
+        grid.add(np.array([self.step]))
+        x = np.round(x, grid.places)
         if self.step % 1 or self.kind == "float":
             return pd.Series(x, dtype=column.dtype)
         if np.abs(x).max(initial=0.0) > EXACT:
@@ -397,12 +403,6 @@ class Finish(NamedTuple):
         if self.form is not None:
             return dates.dt.strftime(self.form)
         return dates.astype(pd.ArrowDtype(pa.date32())) if self.kind == "date" else dates
-
-
-def _places(step: float) -> int:
-    scaled = (step * 10**places for places in range(MOST_PLACES))
-    exact = (places for places, x in enumerate(scaled) if abs(x - round(x)) < 1e-9)
-    return next(exact, MOST_PLACES)
 
 
 def finishes(

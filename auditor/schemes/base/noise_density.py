@@ -24,7 +24,7 @@ from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Flags, frozen
-from auditor.numerics.linear_algebra import in_own_units
+from auditor.numerics.linear_algebra import check_covariance
 from auditor.registry import PluginParameters
 from auditor.results.files import located
 
@@ -317,26 +317,6 @@ NoiseShape = (
     | DissimilarShape
     | MatrixShape
 )
-
-
-def check_covariance(rows: Any) -> Array:
-    """Return an exactly symmetric covariance matrix, or raise ValueError."""
-    try:
-        K = np.asarray(rows, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "must be a square matrix of numbers, every row as long as the first"
-        ) from None
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"must be a square matrix; got shape {K.shape}")
-    if not np.isfinite(K).all():
-        raise ValueError("must be finite and symmetric, as a covariance is")
-    C, _ = in_own_units(K)
-    if np.abs(C - C.T).max(initial=0.0) > 1e-9 * max(1.0, np.abs(C).max(initial=0.0)):
-        raise ValueError("must be finite and symmetric, as a covariance is")
-    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
-        raise ValueError("must be positive semi-definite, as a covariance is")
-    return (K + K.T) / 2
 
 
 def noise_shape(

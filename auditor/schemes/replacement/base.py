@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
+from auditor.base.types import Array, Codes, Indices, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable, code_type
 from auditor.data.table import DataUse, Table
 from auditor.numerics.linear_algebra import quotient
@@ -421,7 +421,10 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
     parts = (
         _marginals(table)
         if stated == "prior"
-        else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+        else [
+            np.asarray(shares) / sum(shares)
+            for shares in by_attribute(stated, table, "replacement", "no chances", "chances")
+        ]
     )
     return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
 
@@ -432,37 +435,33 @@ def _marginals(table: CategoricalTable) -> list[Array]:
     return [whole.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
-def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
-    held, names = _columns(stated), table.names
-    if "" in held and "" not in names:
-        if len(names) > 1:
-            every = ", ".join(map(quoted, names))
-            raise AuditorError(
-                f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
-            )
-        held = {names[0]: held[""]}
-    check_columns(held, names, "replacement", "no chances")
-    for attribute in table.attributes:
-        if len(shares := held[attribute.name]) != attribute.size:
-            wanted = f"{attribute.size:,} chances, one for each category in order"
-            raise AuditorError(
-                f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
-            )
-    return [held[name] for name in names]
+def by_attribute(
+    stated: Any, table: CategoricalTable, what: str, none: str, one: str, remedy: str = ""
+) -> list[Any]:
+    """A parameter's part for each column, with an item per category (``AuditorError``).
 
-
-def check_columns(
-    held: Iterable[str], names: Names, what: str, none: str, remedy: str = ""
-) -> None:
-    """Refuse a parameter that lacks or adds a column (``AuditorError``)."""
+    ``stated`` maps columns to parts, or is the part of the only column.
+    """
+    names = table.names
+    if not isinstance(stated, dict) and len(names) > 1:
+        every = ", ".join(map(quoted, names))
+        raise AuditorError(
+            f"{what} must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
+        )
+    held = stated if isinstance(stated, dict) else {names[0]: stated}
     for name in held:
         if name not in names:
             raise AuditorError(
                 f"{what} names column {quoted(name)}, which is not perturbed{did_you_mean(name, names)}"
             )
-    for name in names:
-        if name not in held:
-            raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
+    for attribute in table.attributes:
+        which = f"column {quoted(attribute.name)}"
+        if attribute.name not in held:
+            raise AuditorError(f"{what} has {none} for {which}{remedy}")
+        if (found := len(held[attribute.name])) != attribute.size:
+            wanted = f"{attribute.size:,} {one}, one for each category in order"
+            raise AuditorError(f"{what} of {which} must have {wanted}; got {found:,}")
+    return [held[name] for name in names]
 
 
 def never_drawn(pi: Array | None) -> str:
