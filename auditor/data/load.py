@@ -562,12 +562,6 @@ def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:
     return InStep((frame.isna() for frame in frames), "the blanks")
 
 
-def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.DataFrame]:
-    """Yield the records of some columns that are complete in others."""
-    for frame in frames:
-        yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)
-
-
 def kept_columns(
     data: str, columns: Names, rows: int | None = None, blanks: InStep | None = None
 ) -> InStep:
@@ -578,14 +572,12 @@ def kept_columns(
     DataError
         ``data`` is no file, or lacks a column.
     """
-    names = column_names(data)
-    for column in columns:
-        if column not in names:
-            raise DataError(
-                f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
-            )
+    column_names(data)  # raises the error
     frames = frames_of(raw_columns(data, columns).pieces, columns, rows, as_written=True)
-    return InStep(frames if blanks is None else complete(frames, blanks), "the columns to keep")
+    if blanks is not None:
+        whole = (frame[~blanks.take(len(frame)).any(axis=1)] for frame in frames)
+        frames = (frame.reset_index(drop=True) for frame in whole)
+    return InStep(frames, "the columns to keep")
 
 
 def column_names(data: str) -> list[str]:

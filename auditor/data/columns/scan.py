@@ -333,7 +333,7 @@ class FileRows:
     """
 
     scratch: Scratch = field(compare=False)
-    make: Callable[[], Array | Scratch] = field(compare=False)
+    make: Callable[[], Any] = field(compare=False)
     width: int
     scale: Scale | None = None
 
@@ -344,7 +344,7 @@ class FileRows:
 
     @cached_property
     def _here(self) -> Array | Scratch:
-        found = self.scratch if self.scratch.is_here else self.make()
+        found: Array | Scratch = self.scratch if self.scratch.is_here else self.make().content
         if found.shape != self.scratch.shape:
             raise DataError("the table was changed while it was read")
         return found

@@ -217,9 +217,9 @@ def pieces_of(path: Path) -> list[Piece]:
     """Pieces of one file."""
     if is_text(path):
         return text_pieces(path)
-    if not is_parquet(path):
-        return [Piece(path, 0, rows=len(held(path).frame))]
     with reader_errors(path):
+        if not is_parquet(path):
+            return [Piece(path, 0, rows=len(held(path).frame))]
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(path, group, rows=rows) for group, rows in enumerate(counts) if rows]
@@ -378,20 +378,18 @@ def reader_errors(path: Path) -> Iterator[None]:
     """Convert a reader's exception to `DataError`, without cells it may quote."""
     try:
         yield
-    # closed, perhaps at exit, when imports fail
-    except GeneratorExit:
+    # a generator may be closed at exit, when imports fail
+    except (DataError, MemoryError, GeneratorExit):
         raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
     except pd.errors.ParserError:
         raise DataError(f"{path.name}: {_shape_of(path)}") from None
-    except (pa.ArrowException, csv.Error, ValueError, OverflowError):
-        raise DataError(
-            f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else"
-        ) from None
-    except OSError as error:
-        why = error.strerror or "the file is damaged"
-        raise DataError(f"{path.name}: cannot be read: {why}") from None
+    except Exception as error:  # each library has its own errors
+        why = f"as {name_of(path)}; the file is damaged or is something else"
+        if isinstance(error, OSError) and error.strerror:
+            why = f": {error.strerror}"
+        raise DataError(f"{path.name}: cannot be read{' ' * (why[0] != ':')}{why}") from None
 
 
 def _shape_of(path: Path) -> str:

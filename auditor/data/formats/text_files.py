@@ -12,7 +12,6 @@ import csv
 import io
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -336,22 +335,8 @@ def _unpacked(path: Path) -> bytes:
     if not _is_packed(path):
         check_size(path, path.stat().st_size)
         return path.read_bytes()
-    try:
-        with _unpacking(path) as file:
-            return b"".join(bounded(path, iter(lambda: file.read(CHUNK), b""), len))
-    except (
-        EOFError,
-        zlib.error,
-        zipfile.BadZipFile,
-        NotImplementedError,
-        pa.ArrowException,
-        OSError,
-    ) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise DataError(
-            f"{path.name}: cannot be unpacked; the file is damaged or is something else"
-        ) from None
+    with _unpacking(path) as file:
+        return b"".join(bounded(path, iter(lambda: file.read(CHUNK), b""), len))
 
 
 @contextmanager

@@ -47,17 +47,6 @@ of the target at which shares are cut off.
 """
 
 
-def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
-    """Least share that each attack leaves of any attribute."""
-    left: dict[str, float] = {}
-    for name in {str(record.attack) for record in result.measurements if record.attack}:
-        alone = [record for record in result.measurements if record.attack == name]
-        if any(record.metric == "normalized_error" for record in alone):
-            part = result.model_copy(update={"measurements": alone})
-            left[name] = asked.exposed(part).unknown
-    return left
-
-
 def is_serial(name: str) -> bool:
     """Whether an attack uses the order of rows."""
     attack: type[Attack] = registry.get("attack", name)
@@ -101,7 +90,7 @@ def checked_place(
     ``result`` is the audit of the sample at ``place``. No weaker place is returned.
     """
     rows = min(chosen.all_rows, MOST_CHECKED)
-    shares = shares_left(asked, result)
+    shares = asked.strongest(result, math.inf)
     near = NEAR * min(shares.values())
     attacks = sorted(name for name, share in shares.items() if share <= near or is_serial(name))
     check = Check(asked, candidate, {**chosen.data, "rows": rows}, attacks)
@@ -118,7 +107,7 @@ def shuffled_note(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult
 ) -> str | None:
     """Note on the noise that suffices without the order of rows, if much less."""
-    shares = shares_left(asked, result)
+    shares = asked.strongest(result, math.inf)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}
     if not serial or not others:

@@ -34,7 +34,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
 from auditor.base.types import Array, Codes, Indices, Integers, Levels, unprinted
@@ -394,17 +394,6 @@ def checked(stated: Replacement) -> Replacement:
         if abs(sum(shares) - 1.0) > ROUNDING:
             raise ValueError(f"{of}must be chances that sum to 1; got a sum of {sum(shares):.10g}")
     return stated
-
-
-def parsed(stated: Any) -> Replacement:
-    """Return the parameter from an unchecked value, or raise ``ValueError``."""
-    try:
-        form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
-    except ValidationError:
-        raise ValueError(
-            "replacement must be uniform, prior, a list of chances, or {column: [...]}"
-        ) from None
-    return checked(form)
 
 
 def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
