@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
 from auditor.base.types import Levels, Names, Options, Plain
 from auditor.data.columns.categorical_table import CategoricalTable
@@ -40,7 +42,7 @@ from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
-from auditor.runs.arguments import make_plugin
+from auditor.runs.arguments import checked_levels, make_plugin, parsed_levels, sized_by
 from auditor.runs.copy_files.draw import (
     AS_DRAWN,
     Asked,
@@ -50,7 +52,7 @@ from auditor.runs.copy_files.draw import (
     Treatment,
     drawn_copies,
 )
-from auditor.scenario.stated_levels import sized_by_bounds
+from auditor.schemes.base.increments import ProcessScheme
 
 
 def write_copies(
@@ -116,7 +118,18 @@ def write_copies(
                 "--columns and --bounds must name the same columns; leave --columns out"
             )
         bounds = {name: bounds[name] for name in columns}
-        levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+        given = parsed_levels(levels)
+        sized = make_plugin("scheme", scheme, sized_by(given, scheme, parameters))
+        levels, squares = (
+            checked_levels(given, seed, sized, bounds),
+            [(high - low) ** 2 for low, high in bounds.values()],
+        )
+        # the noise does not depend on the table
+        parameters["noise"] = (
+            {"variances": squares}
+            if isinstance(sized, ProcessScheme)
+            else {"matrix": np.diag(squares).tolist()}
+        )
         missing = "drop" if treatment.missing == "keep" else treatment.missing
         table = load_table(DataUse(data, columns, rows, missing, bounds=bounds), stream(0, "data"))
         if table.blanks is not None and table.blanks.any():
