@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published import cells_of, published_prior
-from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
+from auditor.adversary.knowledge import Estimated, Knowledge
+from auditor.adversary.published import cells_of
+from auditor.audit.categorical.posterior_pass import given_by
 from auditor.audit.categorical.release import restricted
 from auditor.base import AuditorError, NotApplicable
-from auditor.base.types import Array, Coalition, Indices, Levels, Microdata, frozen
+from auditor.base.types import Array, Coalition, Levels, Microdata, frozen
 from auditor.data.microdata import as_categories, categories_like, in_domain
 from auditor.numerics.random_streams import stream
 from auditor.schemes.replacement.base import UniformScheme
@@ -64,25 +64,13 @@ def estimate_categories(
     held = [in_domain(table, X, copy).codes for copy in copies]
     law = scheme.over(table).channel(levels, table.size)
 
-    def chosen(name: str, count: int) -> Indices:
-        if count > table.rows:
-            raise AuditorError(
-                f"knowledge {knows.label} needs that many rows; the table has {table.rows}"
-            )
-        return np.sort(stream(seed, name, 1).permutation(table.rows)[:count])
-
-    given: Given = NOTHING
-    if isinstance(knows, Perfect):
-        given = Prior(table.prior)
-    elif isinstance(knows, PublishedRules):
-        given = Prior(published_prior(knows, table.attributes, table.prior))
-    elif isinstance(knows, Estimated):
-        rows = chosen("estimated", knows.rows)
-        counts = (np.bincount(copy[rows], minlength=table.size) for copy in held)
-        given = SampleCounts(tuple(each.astype(float) for each in counts))
-    elif isinstance(knows, KnownRecords):
-        rows = chosen("known-records", knows.count)
-        given = KnownPairs(table.codes[rows], tuple(copy[rows] for copy in held))
+    count = getattr(knows, "rows" if isinstance(knows, Estimated) else "count", 0)
+    if count > table.rows:
+        raise AuditorError(
+            f"knowledge {knows.label} needs that many rows; the table has {table.rows}"
+        )
+    rows = np.sort(stream(seed, knows.name, 1).permutation(table.rows)[:count])
+    given = given_by(knows, table, [x[rows] for x in (table.codes, *held)] if count else ())
     P = plugin.infer(CategoricalView(coalition, law, knows, table.labels, given)).checked(held)
     if knows.in_clear:
         known = cells_of(knows.in_clear, table.attributes)
