@@ -343,7 +343,13 @@ def _columns(
     if lacking and others:
         shown = whole_frame(pieces, others, None)
         shown = as_numbers(shown) if data is None else shown
-        X = pd.DataFrame(table.values, columns=list(names)) if data is None else _labels(data)
+        if data is None:
+            X = pd.DataFrame(table.values, columns=list(names))
+        else:
+            each = zip(names, data.labelled(data.codes), strict=True)
+            X = pd.DataFrame(
+                {n: pd.Series(codes).map(dict(enumerate(labels))) for n, (labels, codes) in each}
+            )
         for column, name in renamed_columns(X[lacking], shown).items():
             if data is not None:
                 frame[column] = shown[name].map(pd.crosstab(shown[name], X[column]).idxmax(axis=1))
@@ -362,11 +368,6 @@ def _columns(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
     return frame
-
-
-def _labels(data: CategoricalTable) -> pd.DataFrame:
-    parts = zip(data.attributes, split(data, data.codes), strict=True)
-    return pd.DataFrame({a.name: pd.Series(c).map(dict(enumerate(a.labels))) for a, c in parts})
 
 
 def with_sets(table: Table, paths: Sequence[Path]) -> Table:

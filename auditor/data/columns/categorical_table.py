@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
@@ -213,7 +214,11 @@ def split(table: CategoricalTable, codes: Codes) -> list[Integers]:
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
     """Attribute with these values, scored if all are numbers."""
-    return Attribute(name, tuple(labels), _scores(labels))
+    scores = None
+    with suppress(TypeError, ValueError):
+        if not any(isinstance(label, str | bool) for label in labels):
+            scores = np.array([float(label) for label in labels])
+    return Attribute(name, tuple(labels), scores)
 
 
 def codes_in(labels: Sequence[Any], column: Series) -> Indices:
@@ -263,14 +268,6 @@ def of_column(
             f"column {quoted(name)} has {counted(unknown, 'record')} outside the declared domain"
         )
     return domain_of(name, domain), codes
-
-
-def _scores(domain: Sequence[Any]) -> Array | None:
-    try:
-        numbers = np.array([float(value) for value in domain if not isinstance(value, str | bool)])
-    except (TypeError, ValueError):
-        return None
-    return numbers if numbers.size == len(domain) else None
 
 
 def edges_of(rule: Options, low: float, high: float) -> Array:

@@ -162,7 +162,12 @@ def table_files(
             commit()
         for made, path in zip(whole, paths, strict=True):
             publish(made, path, private=True)
-        _flush_folder(paths[0].parent)
+        # new names survive a power cut
+        descriptor = os.open(paths[0].parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     finally:
         for file in files:
             file.close()
@@ -227,15 +232,6 @@ class _File:
             with suppress(OSError, pa.ArrowException):  # abandoned: the disk may be full
                 self._writer.close()
         self._handle.close()
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush the folder: new names survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from math import ceil, floor, inf, isinf, isnan, nan
+from math import ceil, floor, inf, isnan, nan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -145,7 +145,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
         stated["grid"] = grid and {
             name: step
             for name, step in grid.items()
-            if columns[name].is_open and (lattice or isnan(columns[name].step))
+            if columns[name][1:3] == (-inf, inf) and (lattice or isnan(columns[name].step))
         }
         stated["post_processing"] = _post_processing(columns, treatment)
         notes += _notes_of(columns, treatment)
@@ -368,11 +368,6 @@ class Finish(NamedTuple):
     step: float
     blanks: bool
     form: str | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether no bound cuts numbers off."""
-        return isinf(self.low) and isinf(self.high)
 
     def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """A finished column; a rounded one has the original's kind."""

@@ -14,7 +14,6 @@ k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -168,7 +167,8 @@ class NoiseDensity:
         elif v > EXACT_TAIL:
             return _saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * np.exp(log_skellam(at, v)))
         else:
-            beyond = _each_once(lambda k: scipy.special.chndtr(v, 2.0 * (k + 1.0), v), at)
+            k, which = np.unique(at, return_inverse=True)
+            beyond = scipy.special.chndtr(v, 2.0 * (k + 1.0), v)[which]
         return beyond + 0.5 * self.pdf(t)
 
 
@@ -225,11 +225,6 @@ def _log_bessel(k: Array, v: float) -> Array:
     with np.errstate(divide="ignore"):
         near = np.log(scipy.special.ive(k, v))
     return np.where((R < FAR) & np.isfinite(near), near, far)
-
-
-def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    most = float(k.max(initial=0.0)) + 1.0
-    return function(np.arange(most))[k.astype(int)] if k.size > most else function(k)
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:

@@ -407,8 +407,10 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
     """
     if stated == "uniform":
         return None
+    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
+    axes = set(range(whole.ndim))
     parts = (
-        _marginals(table)
+        [whole.sum(axis=tuple(axes - {axis})) for axis in axes]
         if stated == "prior"
         else [
             np.asarray(shares) / sum(shares)
@@ -416,12 +418,6 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
         ]
     )
     return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
-
-
-def _marginals(table: CategoricalTable) -> list[Array]:
-    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
-    axes = range(whole.ndim)
-    return [whole.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
 
 
 def by_attribute(
