@@ -444,7 +444,7 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownCol
     return list(found.values())
 
 
-def number_readings(cells: pd.Series[Any]) -> list[Array]:
+def number_readings(cells: Series) -> list[Array]:
     """Each reading of a column as numbers, shapes (n,); NaN where none.
 
     Text has all digits, place by length and letters (codes of any base), each of several runs of
@@ -465,7 +465,7 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
     return [_as_floats(one) for one in readings]
 
 
-def _as_floats(cells: pd.Series[Any]) -> Array:
+def _as_floats(cells: Series) -> Array:
     return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
 
 
@@ -494,7 +494,7 @@ def many_alike(codes: NDArray[Any]) -> bool:
     return len(codes) >= FEWEST_EACH * len(np.unique(codes))
 
 
-def as_text(cells: pd.Series[Any]) -> NDArray[np.str_]:
+def as_text(cells: Series) -> NDArray[np.str_]:
     """Cells as short lower-case text, shape (n,); blanks are empty."""
     text = cells.astype("string").fillna("").str.strip().str.lower()
     return text.to_numpy(dtype=f"U{MOST_PLACES}")

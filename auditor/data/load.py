@@ -295,14 +295,14 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
     return notes
 
 
-def _units(cells: pd.Series[Any]) -> Indices:
+def _units(cells: Series) -> Indices:
     codes, labels = pd.factorize(cells.where(cells.notna() & (cells.astype(str) != "")))
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
     return codes
 
 
-def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+def _as_shown(name: str, cells: Series) -> Iterator[ShownColumn]:
     yield ShownColumn(0, name, pd.factorize(cells.astype(str), use_na_sentinel=False)[0])
     if kind_of(cells) == "numbers":
         numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -313,12 +313,12 @@ def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
         yield from _calendar(name, cells)
 
 
-def _calendar(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+def _calendar(name: str, cells: Series) -> Iterator[ShownColumn]:
     if (days := plain_days(cells)) is not None:
         yield from (ShownColumn(0, f"{name}: {at}", codes) for at, codes in calendar(days).items())
 
 
-def _check_weights(name: str, cells: pd.Series[Any]) -> None:
+def _check_weights(name: str, cells: Series) -> None:
     w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if len(bad):

@@ -20,7 +20,7 @@ from itertools import groupby
 
 import numpy as np
 
-from auditor.base.types import Array, Coalition, Flags, Indices, unprinted
+from auditor.base.types import Array, Coalition, Flags, Indices, Pair, unprinted
 from auditor.numerics.blocks import neighbours
 from auditor.numerics.linear_algebra import EPS
 
@@ -29,7 +29,7 @@ TRIFLE = 1e-6
 """
 
 
-def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple[Array, Array]:
+def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> Pair:
     """Weights and variance of the least-noise combination of copies.
 
     Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v =
@@ -78,7 +78,7 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     return same / same.sum(axis=-1, keepdims=True), covers.all(axis=-1)
 
 
-def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[Array, Array]:
+def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> Pair:
     # Sigma = D C D, w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, b = least·D⁻¹1, so that
     # rounding is relative to each copy's own noise
     k = Sigma.shape[-1]
@@ -110,7 +110,7 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
     return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
-def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
+def within_grain(Sigma: Array, grain: Array | float) -> Pair:
     """Best combination of copies that are known up to a grain.
 
     Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. With ``Sigma = F Fᵀ`` and rows
@@ -180,7 +180,7 @@ class Levels:
         return cls(Sigma, (tuple(range(len(Sigma))),))
 
     @cached_property
-    def extremes(self) -> tuple[Array, Array]:
+    def extremes(self) -> Pair:
         """Least and greatest level of each coalition, shapes (B,)."""
         each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
         return np.concatenate([part.min(axis=1) for part in each]), np.concatenate(
@@ -188,16 +188,16 @@ class Levels:
         )
 
     @cached_property
-    def of_moments(self) -> tuple[Array, Array]:
+    def of_moments(self) -> Pair:
         """``best`` with the grain of second moments."""
         return self.best(grain_of_moments(self.extremes[1]))
 
     @cached_property
-    def of_copies(self) -> tuple[Array, Array]:
+    def of_copies(self) -> Pair:
         """``best`` with the grain of the copies."""
         return self.best(np.zeros(len(self.coalitions)))
 
-    def best(self, grain: Array) -> tuple[Array, Array]:
+    def best(self, grain: Array) -> Pair:
         """Each coalition's ``best_unbiased_combination``.
 
         Weights on all copies, (B, M), and variances.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices, unprinted
+from auditor.base.types import Array, Flags, Indices, Pair, unprinted
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
@@ -42,7 +42,7 @@ def deviations(K: Array) -> Array:
     return np.sqrt(np.clip(np.diag(K), 0.0, None))
 
 
-def in_own_units(K: Array) -> tuple[Array, Array]:
+def in_own_units(K: Array) -> Pair:
     """Matrix scaled to unit diagonal, and its diagonal's roots.
 
     Shapes (..., N, N) and (..., N).
@@ -110,7 +110,7 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
     return (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.mT
 
 
-def descending_eigen(K: Array) -> tuple[Array, Array]:
+def descending_eigen(K: Array) -> Pair:
     """Descending eigenvalues, (..., N), and column eigenvectors, (..., N, N)."""
     values, vectors = np.linalg.eigh((K + K.mT) / 2)
     return values[..., ::-1], vectors[..., ::-1]

@@ -45,7 +45,7 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
 def drawn_blocks(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     key: Key,
     copies: Arrays | None = None,
     existing: int = 0,
@@ -93,7 +93,7 @@ def check_takes_batches(scheme: Scheme) -> None:
 def key_of(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     seed: int | None,
     bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None,
@@ -110,7 +110,7 @@ def key_of(
 def released_grid(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None,
 ) -> tuple[float, ...]:
@@ -162,7 +162,7 @@ def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = Non
 
 
 def noise_deviations(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None
+    scheme: Scheme, table: Table, levels: Levels, scale: TableMoments | None = None
 ) -> Array | None:
     """Each copy's noise deviations, shape (M, N).
 

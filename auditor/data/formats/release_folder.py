@@ -16,12 +16,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError, pa, pd, pq, without_formula
-from auditor.base.types import Options
+from auditor.base.types import Options, Plain
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
@@ -72,7 +71,7 @@ def _settle(folder: Path) -> None:
                 (folder / found[0]).unlink()
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
+def read_manifest(folder: Path) -> Plain | None:
     """Manifest of a release; None if it cannot be read."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

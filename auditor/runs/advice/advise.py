@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import yaml
 
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.base import AuditorError
+from auditor.base.types import Names, Options
 from auditor.process.containment import Interrupted
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
@@ -59,8 +59,8 @@ class Check:
 
     asked: Asked
     candidate: Candidate
-    data: Mapping[str, Any]
-    attacks: Sequence[str]
+    data: Options
+    attacks: Names
 
     def left(self, place: int) -> float:
         """Share unknown of the worst attribute at a place of the grid."""
@@ -297,7 +297,12 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
     """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:
-        sized = _sized(best, taken)
+        copies = [[copy] for copy in range(1, len(taken.levels) + 1)]
+        kept = [best.guarantees(taken.levels, copy) or {} for copy in copies]
+        metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
+        sized = (
+            f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"
+        )
         units = best.scheme.law(taken.levels, best.table).units
         parameters |= (
             {}
@@ -321,12 +326,6 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
             "--output copies",
         ]
     )
-
-
-def _sized(best: AddedNoise, taken: Tried) -> str:
-    kept = [best.guarantees(taken.levels, [copy]) or {} for copy in range(1, len(taken.levels) + 1)]
-    metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
-    return f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"
 
 
 HEAD = """\

@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Flags, Generator, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Flags, Generator, Indices, Levels, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
-from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
+from auditor.data.columns.checks import SINCE, Series, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import Grid
 from auditor.data.load import Stored, blank_cells, load_table, raw_columns, stored_kinds
 from auditor.data.table import DataUse, Table, is_file, recorded
@@ -79,9 +79,7 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     return found._replace(parts=parts, notes=notes)
 
 
-def _drawn_categories(
-    scheme: UniformScheme, asked: Asked, levels: tuple[float, ...], blanks: bool
-) -> Drawn:
+def _drawn_categories(scheme: UniformScheme, asked: Asked, levels: Levels, blanks: bool) -> Drawn:
     table = asked.categories(blanks)
     prints, key = ColumnPrints(table.names), codes_key_of(scheme, table, asked.seed, asked.earlier)
     domains = [pd.Index(attribute.labels, tupleize_cols=False) for attribute in table.attributes]
@@ -102,7 +100,7 @@ def _drawn_categories(
     return Drawn(parts(), {**stated, "grid": None}, [note] if note else [], prints)
 
 
-def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> Drawn:
+def _drawn_numbers(scheme: Scheme, asked: Asked, levels: Levels) -> Drawn:
     treatment, scale = asked.treatment, asked.scale
     kinds, table = asked.numbers()
     names, notes = list(table.attributes), list[str]()
@@ -369,7 +367,7 @@ class Finish(NamedTuple):
     blanks: bool
     form: str | None = None
 
-    def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
+    def finished(self, column: Series) -> Series:
         """A finished column; a rounded one has the original's kind."""
         x = np.clip(column.to_numpy(dtype=float), self.low, self.high)
         if isnan(self.step):
@@ -388,7 +386,7 @@ class Finish(NamedTuple):
             )
         return pd.Series(x.astype(np.int64), dtype="Int64" if self.blanks else np.int64)
 
-    def _dates(self, name: Any, days: Any) -> pd.Series[Any]:
+    def _dates(self, name: Any, days: Any) -> Series:
         try:
             dates = as_dates(days, whole=self.step % 1 == 0)
         except ValueError as error:
