@@ -371,7 +371,7 @@ def recorded(table: Table) -> Recorded:
     Standardised columns have none; a column of zeros has step 1. Cells equal to the mean, perhaps
     imputed, are ignored if no step fits.
     """
-    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
+    largest = table.scan.largest
     if table.standardized:
         return Recorded(table.attributes, np.full(table.width, np.nan), largest)
     steps = table.resolution.steps.copy()

@@ -124,8 +124,7 @@ def released_grid(
     farthest = (
         FARTHEST if scheme.distribution in ("gaussian", "uniform") else FARTHEST_OF_LONG_TAILS
     )
-    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
-    grid = grid_of(noise, largest, bits, lattice_units(scheme, table, scale), farthest)
+    grid = grid_of(noise, table.scan.largest, bits, lattice_units(scheme, table, scale), farthest)
     if np.isnan(grid).any():
         column = table.attributes[int(np.isnan(grid).argmax())]
         raise AuditorError(

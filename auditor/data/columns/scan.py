@@ -102,6 +102,11 @@ class Scan:
     digest: str
 
     @property
+    def largest(self) -> Array:
+        """Largest absolute values, shape (N,)."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
     def mean(self) -> Array:
         """Mean, shape (N,)."""
         return self.shift + self.residue

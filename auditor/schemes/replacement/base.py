@@ -236,8 +236,8 @@ class Copies(ABC):
 
     def history_sizes(self) -> Integers:
         """Each tuple's changes of value by falling level, plus 1, (n,)."""
-        order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
-        copies = (self.copy(place + 1) for place in order)
+        order = np.argsort(-np.array(self.levels), kind="stable") + 1
+        copies = map(self.copy, order.tolist())
         sizes = np.ones(self.original.size, dtype=np.int64)
         for before, after in pairwise(copies):
             sizes += before != after
