@@ -88,7 +88,7 @@ class Cleaned:
     attributes: tuple[Attribute, ...]
     blanks: Flags | None
     bins: Mapping[str, Options]
-    make: Callable[[], Array | Scratch]
+    make: Callable[[], Cleaned]
 
     @property
     def numbers(self) -> Array | FileRows:
@@ -200,7 +200,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         tuple(attribute for attribute, _ in coders),
         blanks,
         chosen.bins,
-        partial(_again, read, tuple(every), asked, chosen),
+        partial(cleaned, read, tuple(every), asked, chosen),
     )
 
 
@@ -212,10 +212,6 @@ def _held(rows: FileRows | FileCodes) -> Any:
 def _sealed(x: T) -> T:
     seal(x)
     return x
-
-
-def _again(read: Read, names: Names, asked: Asked, chosen: Categories) -> Array | Scratch:
-    return cleaned(read, names, asked, chosen).content
 
 
 def _converted(

@@ -50,6 +50,7 @@ from auditor.data.columns.checks import (
     kind_of,
     record_keys,
 )
+from auditor.data.columns.kinds import FORMATS
 from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
@@ -342,7 +343,13 @@ def _columns(
     if lacking and others:
         shown = whole_frame(pieces, others, None)
         shown = as_numbers(shown) if data is None else shown
-        X = pd.DataFrame(table.values, columns=list(names)) if data is None else _labels(data)
+        if data is None:
+            X = pd.DataFrame(table.values, columns=list(names))
+        else:
+            each = zip(names, data.labelled(data.codes), strict=True)
+            X = pd.DataFrame(
+                {n: pd.Series(codes).map(dict(enumerate(labels))) for n, (labels, codes) in each}
+            )
         for column, name in renamed_columns(X[lacking], shown).items():
             if data is not None:
                 frame[column] = shown[name].map(pd.crosstab(shown[name], X[column]).idxmax(axis=1))
@@ -361,11 +368,6 @@ def _columns(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
     return frame
-
-
-def _labels(data: CategoricalTable) -> pd.DataFrame:
-    parts = zip(data.attributes, split(data, data.codes), strict=True)
-    return pd.DataFrame({a.name: pd.Series(c).map(dict(enumerate(a.labels))) for a, c in parts})
 
 
 def with_sets(table: Table, paths: Sequence[Path]) -> Table:
@@ -408,11 +410,6 @@ MOST_COLUMNS = 40
 FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 6, 24
 """Different values from which on a column is read as numbers, runs of digits, and characters of text
 that are read."""
-DATES = (
-    *(None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
-    *("%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y"),
-)
-"""Formats of dates in shown text; None is ISO 8601."""
 FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
@@ -447,7 +444,7 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownCol
     return list(found.values())
 
 
-def number_readings(cells: pd.Series[Any]) -> list[Array]:
+def number_readings(cells: Series) -> list[Array]:
     """Each reading of a column as numbers, shapes (n,); NaN where none.
 
     Text has all digits, place by length and letters (codes of any base), each of several runs of
@@ -463,12 +460,12 @@ def number_readings(cells: pd.Series[Any]) -> list[Array]:
     readings: list[Any] = [text.str.replace(r"\D", "", regex=True), places, *parts]
     some = text.dropna()[: 2 * FEWEST_NUMBERS]
     readings += [
-        days_of(text, form) for form in DATES if days_of(some, form).count() > len(some) / 2
+        days_of(text, form) for form in FORMATS if days_of(some, form).count() > len(some) / 2
     ]
     return [_as_floats(one) for one in readings]
 
 
-def _as_floats(cells: pd.Series[Any]) -> Array:
+def _as_floats(cells: Series) -> Array:
     return pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
 
 
@@ -497,7 +494,7 @@ def many_alike(codes: NDArray[Any]) -> bool:
     return len(codes) >= FEWEST_EACH * len(np.unique(codes))
 
 
-def as_text(cells: pd.Series[Any]) -> NDArray[np.str_]:
+def as_text(cells: Series) -> NDArray[np.str_]:
     """Cells as short lower-case text, shape (n,); blanks are empty."""
     text = cells.astype("string").fillna("").str.strip().str.lower()
     return text.to_numpy(dtype=f"U{MOST_PLACES}")

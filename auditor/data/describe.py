@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
@@ -21,7 +21,13 @@ from auditor.data.columns.checks import (
     kind_of,
 )
 from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
-from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
+from auditor.data.formats.parts import (
+    Piece,
+    coded_columns,
+    column_as_written,
+    size_of_values,
+    whole_frame,
+)
 from auditor.data.load import raw_columns, source_pieces
 from auditor.data.table import is_file
 
@@ -256,12 +262,8 @@ def _sampled(pieces: Sequence[Piece], names: Names) -> tuple[list[pd.DataFrame],
             piece.rows for piece in pieces
         )
     runs = [whole_frame([piece], names, None) for piece in taken]
-    share = _bytes(taken) / _bytes(pieces)
+    share = size_of_values(taken, 1) / size_of_values(pieces, 1)
     return runs, round(sum(map(len, runs)) / share)
-
-
-def _bytes(pieces: Iterable[Piece]) -> int:
-    return sum(piece.stop - piece.place for piece in pieces)
 
 
 def _varied_by(cells: Series) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,14 +295,14 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
     return notes
 
 
-def _units(cells: pd.Series[Any]) -> Indices:
+def _units(cells: Series) -> Indices:
     codes, labels = pd.factorize(cells.where(cells.notna() & (cells.astype(str) != "")))
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
     return codes
 
 
-def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+def _as_shown(name: str, cells: Series) -> Iterator[ShownColumn]:
     yield ShownColumn(0, name, pd.factorize(cells.astype(str), use_na_sentinel=False)[0])
     if kind_of(cells) == "numbers":
         numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -314,12 +313,12 @@ def _as_shown(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
         yield from _calendar(name, cells)
 
 
-def _calendar(name: str, cells: pd.Series[Any]) -> Iterator[ShownColumn]:
+def _calendar(name: str, cells: Series) -> Iterator[ShownColumn]:
     if (days := plain_days(cells)) is not None:
         yield from (ShownColumn(0, f"{name}: {at}", codes) for at, codes in calendar(days).items())
 
 
-def _check_weights(name: str, cells: pd.Series[Any]) -> None:
+def _check_weights(name: str, cells: Series) -> None:
     w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if len(bad):
@@ -472,45 +471,13 @@ Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""
 
 
-def raw_frames(
-    data: str, columns: Names | None, rows: int | None, rng: Generator
-) -> Iterator[pd.DataFrame]:
-    """Yield the first ``rows`` records of some columns, in batches."""
-    raw = raw_columns(data, columns, rows, rng=rng)
-    return map(pd.DataFrame, raw.read(raw.names))
-
-
-class Blanks(NamedTuple):
-    """Numbers of records, of incomplete records, and of blank cells by column."""
-
-    records: int
-    incomplete: int
-    cells: dict[str, int]
-
-    @classmethod
-    def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
-        """Count blanks."""
-        records = incomplete = 0
-        cells = Counter[str]()
-        for frame in frames:
-            blank = frame.isna()
-            records, incomplete = records + len(frame), incomplete + int(blank.any(axis=1).sum())
-            cells.update({str(name): int(number) for name, number in blank.sum().items()})
-        return cls(records, incomplete, cells)
-
-    @property
-    def total(self) -> int:
-        """Number of blank cells."""
-        return sum(self.cells.values())
-
-
 def stored_kinds(
     data: str,
     columns: Names,
     frames: Iterable[pd.DataFrame],
     forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Stored]:
-    """Each column's kind, by its first values in ``raw_frames``.
+    """Each column's kind, by its first values in the frames.
 
     For Parquet by its schema, as integers with gaps become floats in frames. ``forms``: formats of
     dates in text, if not ISO 8601.
@@ -595,12 +562,6 @@ def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:
     return InStep((frame.isna() for frame in frames), "the blanks")
 
 
-def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.DataFrame]:
-    """Yield the records of some columns that are complete in others."""
-    for frame in frames:
-        yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)
-
-
 def kept_columns(
     data: str, columns: Names, rows: int | None = None, blanks: InStep | None = None
 ) -> InStep:
@@ -611,14 +572,12 @@ def kept_columns(
     DataError
         ``data`` is no file, or lacks a column.
     """
-    names = column_names(data)
-    for column in columns:
-        if column not in names:
-            raise DataError(
-                f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
-            )
+    column_names(data)  # raises the error
     frames = frames_of(raw_columns(data, columns).pieces, columns, rows, as_written=True)
-    return InStep(frames if blanks is None else complete(frames, blanks), "the columns to keep")
+    if blanks is not None:
+        whole = (frame[~blanks.take(len(frame)).any(axis=1)] for frame in frames)
+        frames = (frame.reset_index(drop=True) for frame in whole)
+    return InStep(frames, "the columns to keep")
 
 
 def column_names(data: str) -> list[str]:

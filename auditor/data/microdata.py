@@ -71,7 +71,12 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     if np.ma.is_masked(X):
         raise DataError("the table has masked values: leave those records out, or fill them in")
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not _is_real(kind)]
+        is_kind = pd.api.types
+        text = [
+            str(name)
+            for name, kind in X.dtypes.items()
+            if not is_kind.is_numeric_dtype(kind) or is_kind.is_complex_dtype(kind)
+        ]
         if text:
             raise DataError(
                 f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others"
@@ -92,10 +97,6 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     except (TypeError, ValueError):
         pass
     raise DataError("the table must hold numbers only")
-
-
-def _is_real(kind: Any) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
 
 
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:
@@ -331,10 +332,11 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
 
 
 def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
-    """Fingerprints of a table in memory."""
+    """Fingerprints of a table."""
     if isinstance(table, Table):
         prints = ColumnPrints(table.attributes)
-        prints.add_numbers(table.values)
+        for x in table.blocks():
+            prints.add_numbers(x)
     else:
         prints = ColumnPrints(table.names)
         prints.add_labels(table.labelled(table.codes))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Indices, Names, Pair, Plain, frozen, unprinted
+from auditor.base.types import Array, Flags, Indices, Names, Pair, Plain, frozen, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
@@ -105,9 +105,9 @@ class Table:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     dates: Mapping[str, str | None] = field(default_factory=dict)
     keys: RecordKeys | None = None
-    units: NDArray[np.intp] | None = None
+    units: Indices | None = None
     shown: tuple[ShownColumn, ...] = ()
-    blanks: NDArray[np.bool_] | None = None
+    blanks: Flags | None = None
     cut: Cut | None = None
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -371,7 +371,7 @@ def recorded(table: Table) -> Recorded:
     Standardised columns have none; a column of zeros has step 1. Cells equal to the mean, perhaps
     imputed, are ignored if no step fits.
     """
-    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
+    largest = table.scan.largest
     if table.standardized:
         return Recorded(table.attributes, np.full(table.width, np.nan), largest)
     steps = table.resolution.steps.copy()

@@ -20,16 +20,16 @@ from itertools import groupby
 
 import numpy as np
 
-from auditor.base.types import Array, Coalition, Flags, Indices, unprinted
+from auditor.base.types import Array, Coalition, Flags, Indices, Pair, unprinted
 from auditor.numerics.blocks import neighbours
-from auditor.numerics.linear_algebra import EPS
+from auditor.numerics.linear_algebra import EPS, in_own_units, quotient
 
 TRIFLE = 1e-6
 """Share of the least level that the amplified grain may add before weights are bounded.
 """
 
 
-def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple[Array, Array]:
+def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> Pair:
     """Weights and variance of the least-noise combination of copies.
 
     Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v =
@@ -46,9 +46,8 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     own = np.einsum("...kk->...k", Sigma)
     deviation = np.sqrt(np.clip(own, 0.0, None))
     noisy = deviation > 0
-    divisor = np.where(noisy, deviation, 1.0)
     least = deviation.min(axis=-1, keepdims=True)
-    b = np.where(noisy, least / divisor, 1.0)
+    b = quotient(least, deviation, 1.0, noisy)
     # independent noise: inverse variances
     if np.count_nonzero(Sigma) == np.count_nonzero(noisy):
         precision = np.einsum("...k,...k->...", b, b)
@@ -56,7 +55,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     alone, suffices = _least_noise_alone(Sigma, own)
     if suffices.all():
         return alone, own.min(axis=-1)
-    w, v = _decomposed(Sigma, divisor, b, least)
+    w, v = _decomposed(Sigma, b, least)
     w, v = np.where(suffices[..., None], alone, w), np.where(suffices, own.min(axis=-1), v)
     felt = ~suffices & (grain**2 * np.einsum("...k,...k->...", w, w) > TRIFLE * least[..., 0] ** 2)
     if felt.any():
@@ -78,11 +77,11 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     return same / same.sum(axis=-1, keepdims=True), covers.all(axis=-1)
 
 
-def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[Array, Array]:
+def _decomposed(Sigma: Array, b: Array, least: Array) -> Pair:
     # Sigma = D C D, w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, b = least·D⁻¹1, so that
     # rounding is relative to each copy's own noise
     k = Sigma.shape[-1]
-    values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
+    values, vectors = np.linalg.eigh(in_own_units(Sigma)[0])
     target = np.einsum("...ij,...i->...j", vectors, b)
     null = values <= k * EPS * values[..., -1:]
     outside = np.where(null, target, 0.0)
@@ -110,7 +109,7 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
     return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
-def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
+def within_grain(Sigma: Array, grain: Array | float) -> Pair:
     """Best combination of copies that are known up to a grain.
 
     Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. With ``Sigma = F Fᵀ`` and rows
@@ -139,8 +138,7 @@ def level_root(Sigma: Array) -> Array:
     Eigenvalues at rounding level become 0.
     """
     size = np.sqrt(np.clip(np.einsum("...kk->...k", Sigma), 0.0, None))
-    divisor = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
+    values, vectors = np.linalg.eigh(in_own_units(Sigma)[0])
     kept = np.where(values > Sigma.shape[-1] * EPS * values[..., -1:], values, 0.0)
     return size[..., :, None] * vectors * np.sqrt(kept)[..., None, :]
 
@@ -180,7 +178,7 @@ class Levels:
         return cls(Sigma, (tuple(range(len(Sigma))),))
 
     @cached_property
-    def extremes(self) -> tuple[Array, Array]:
+    def extremes(self) -> Pair:
         """Least and greatest level of each coalition, shapes (B,)."""
         each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
         return np.concatenate([part.min(axis=1) for part in each]), np.concatenate(
@@ -188,16 +186,16 @@ class Levels:
         )
 
     @cached_property
-    def of_moments(self) -> tuple[Array, Array]:
+    def of_moments(self) -> Pair:
         """``best`` with the grain of second moments."""
         return self.best(grain_of_moments(self.extremes[1]))
 
     @cached_property
-    def of_copies(self) -> tuple[Array, Array]:
+    def of_copies(self) -> Pair:
         """``best`` with the grain of the copies."""
         return self.best(np.zeros(len(self.coalitions)))
 
-    def best(self, grain: Array) -> tuple[Array, Array]:
+    def best(self, grain: Array) -> Pair:
         """Each coalition's ``best_unbiased_combination``.
 
         Weights on all copies, (B, M), and variances.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices, unprinted
+from auditor.base.types import Array, Flags, Indices, Pair, unprinted
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
@@ -42,7 +42,7 @@ def deviations(K: Array) -> Array:
     return np.sqrt(np.clip(np.diag(K), 0.0, None))
 
 
-def in_own_units(K: Array) -> tuple[Array, Array]:
+def in_own_units(K: Array) -> Pair:
     """Matrix scaled to unit diagonal, and its diagonal's roots.
 
     Shapes (..., N, N) and (..., N).
@@ -50,6 +50,26 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
     own = np.einsum("...nn->...n", K)
     root = np.sqrt(np.where(own > 0, own, 1.0))
     return K / (root[..., :, None] * root[..., None, :]), root
+
+
+def check_covariance(rows: Any) -> Array:
+    """Return an exactly symmetric covariance matrix, or raise ValueError."""
+    try:
+        K = np.asarray(rows, dtype=float)
+    except (TypeError, ValueError):
+        K = np.empty(0)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError("must be a square matrix of numbers, every row as long as the first")
+    C, _ = in_own_units(K)
+    apart = np.argwhere(~(np.abs(C - C.T) <= 1e-9 * max(1.0, np.abs(C).max(initial=0.0))))
+    if len(apart):
+        i, j = apart[0] + 1
+        raise ValueError(
+            f"must be finite and symmetric, as a covariance is: see the entries ({i}, {j}) and ({j}, {i})"
+        )
+    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
+        raise ValueError("must be positive semi-definite, as a covariance is")
+    return (K + K.T) / 2
 
 
 def pseudo_inverse(K: Array) -> Array:
@@ -90,7 +110,7 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
     return (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.mT
 
 
-def descending_eigen(K: Array) -> tuple[Array, Array]:
+def descending_eigen(K: Array) -> Pair:
     """Descending eigenvalues, (..., N), and column eigenvectors, (..., N, N)."""
     values, vectors = np.linalg.eigh((K + K.mT) / 2)
     return values[..., ::-1], vectors[..., ::-1]

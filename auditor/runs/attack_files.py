@@ -15,7 +15,6 @@ import numpy as np
 from auditor.base import AuditorError, listed, pd
 from auditor.base.types import Levels, Names, Options, frozen
 from auditor.data.columns.checks import kind_of
-from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.parts import header
 from auditor.data.load import files_of, load_table, read_columns
 from auditor.data.table import DataUse, Table, is_file
@@ -88,12 +87,11 @@ def _numbers(asked: Request, law: Options) -> Release:
         scheme.check_levels(levels)
     scheme.check_table(table, DataUse(asked.original))
     frames = []
-    for name in copies:
-        values = read_copy(copy_file(name, None, asked.original), table, exact=True).values
-        if np.isnan(values).any():
+    for copy in scheme.read(table, True):
+        if np.isnan(copy.values).any():
             lacking = "has missing cells; a scenario with the scheme `published` audits what all copies have in full"
-            raise AuditorError(f"{Path(name).name}: {lacking}")
-        frames.append(pd.DataFrame(values, columns=list(table.attributes)))
+            raise AuditorError(f"{copy.name}: {lacking}")
+        frames.append(pd.DataFrame(copy.values, columns=list(table.attributes)))
     X = pd.DataFrame(table.values, columns=list(table.attributes))
     return Release(X, tuple(frames), levels, scheme)
 

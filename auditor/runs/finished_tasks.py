@@ -186,7 +186,9 @@ Stamp = tuple[int, int] | None
 def _dependencies(
     scenario: Scenario, tasks: Sequence[Task], digests: Names
 ) -> tuple[list[str], dict[Path, Stamp]]:
-    program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
+    machine = platform.system(), platform.machine(), platform.python_version()
+    packages = [*machine, *map(version, PACKAGES)]
+    program = {"program": _digest(_program(scenario)), "packages": _digest(packages)}
     contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), Plain()
     for at, table in zip(scenario.points, digests, strict=True):
         spec, files = at.spec(), _files(at)
@@ -213,12 +215,6 @@ def _digest(value: Any) -> str:
 
 def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
-
-
-def _packages() -> dict[str, str]:
-    machine = f"{platform.system()} {platform.machine()}"
-    versions = {package: version(package) for package in PACKAGES}
-    return {"python": platform.python_version(), "machine": machine, **versions}
 
 
 def _program(scenario: Scenario) -> list[Any]:

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from auditor import registry
 from auditor.base import FAILED_RUNNING, AuditorError, PluginFailed, bounded, clean, duration
+from auditor.base.types import Plain
 from auditor.process.containment import contained, shielded
 from auditor.process.environment import put, say, stream, tell
 from auditor.results.comparison import Comparison
@@ -106,7 +107,7 @@ def print_results(
             tell(clean(f"{result.name}: {line}"))
 
 
-def screen() -> dict[str, Any]:
+def screen() -> Plain:
     """The terminal's width and color, as parameters of the table."""
     console = Console(file=stream())
     return {

@@ -45,11 +45,11 @@ from auditor.schemes.draw import (
     check_takes_batches,
     codes_key_of,
     drawn_blocks,
+    drawn_codes,
     key_of,
     whole_columns,
 )
-from auditor.schemes.replacement.base import UniformScheme
-from auditor.schemes.uniform import codes_generator
+from auditor.schemes.replacement.base import UniformScheme, never_drawn
 
 _one_at_a_time = threading.RLock()
 
@@ -291,8 +291,15 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
             table = in_domain(table, X, X)
         released = [in_domain(table, X, copy).codes for copy in before]
         key = codes_key_of(scheme, table, seed, rows_before)
-        made = codes_generator(scheme, table, key, out.levels[: len(released)], released)
-        new = [categories_like(X, table, made.ask(level, key)) for level in levels]
+        if not released and (note := never_drawn(scheme.replaced_by(table.size))):
+            warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=4)
+        made = (
+            each
+            for _, each in drawn_codes(
+                scheme, table, (*out.levels[: len(released)], *levels), key, released
+            )
+        )
+        new = [categories_like(X, table, np.concatenate(copy)) for copy in zip(*made, strict=True)]
     else:
         table = as_table(X, varied=False) if later else out._table
         check_bounds(table, out.bounds)

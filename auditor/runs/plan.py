@@ -185,7 +185,9 @@ def _smaller(scenario: Scenario, tables: Sequence[Table], some_rows: bool) -> It
     rows = max(table.rows for table in tables)
     fewer = list(_fewer(rows)) if some_rows and "data" not in swept else []
     named = [use.where["coalition"] for use in scenario.expect if use.where.get("coalition")]
-    cuts: list[Plain] = [{"replicates": n} for n in _halves(scenario.replicates)]
+    cuts: list[Plain] = [
+        {"replicates": scenario.replicates >> k} for k in range(1, scenario.replicates.bit_length())
+    ]
     cuts.append({"coalitions": [*DECIDING, *(one for one in named if one not in DECIDING)]})
     cuts += [{"attacks": [use.spec() for use in uses]} for uses in _fewer_attacks(scenario)]
     for cut in [{}, *cuts]:
@@ -203,12 +205,6 @@ def _fewer(rows: int) -> Iterator[int]:
     while rows > FEWEST_ROWS:
         rows = max(FEWEST_ROWS, int(float(f"{0.75 * rows:.2g}")))
         yield rows
-
-
-def _halves(count: int) -> Iterator[int]:
-    while count > 1:
-        count //= 2
-        yield count
 
 
 def _fewer_attacks(scenario: Scenario) -> Iterator[list[AttackUse]]:

@@ -8,13 +8,14 @@ from dataclasses import fields
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema as Schema, model_validator
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema as Schema, model_validator
 
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import AuditorError, did_you_mean, shortened
 from auditor.base.types import Plain
-from auditor.data.columns.categorical_table import hierarchy_of, parse_bins, parse_domains
+from auditor.data.columns.categorical_table import MOST_VALUES, hierarchy_of, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE, parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.table import DataUse
@@ -38,18 +39,11 @@ MOST_ROWS = 10**9
 LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
 """Limit because squared spans are divided by noise variances up to `LARGEST_VARIANCE`."""
 
-_COUNT = {"type": "integer", "minimum": 1}
-_EDGES = {"type": "array", "items": {"type": "number"}, "minItems": 2}
-_RULES = {"equal-width": _COUNT, "quantile": _COUNT, "edges": _EDGES}
-_BINS = {
-    "type": "object",
-    "minProperties": 1,
-    "maxProperties": 1,
-    "additionalProperties": False,
-    "properties": _RULES,
-}
 _ENDS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 _COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
+
+
+Bins = Annotated[Whole, Field(ge=1, le=MOST_VALUES)]
 
 
 def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
@@ -136,6 +130,26 @@ class Relative(Form):
     """share of the true value"""
 
 
+class Bin(Form):
+    """Borders of one column's bins: one of three rules."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    equal_width: Bins | None = None
+    """number of bins of one width"""
+    quantile: Bins | None = None
+    """number of bins of as many records each"""
+    edges: list[float] | None = Field(None, min_length=2)
+    """borders, rising"""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Bin:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError("must give one of equal-width, quantile and edges")
+        if self.edges and not (np.diff(self.edges) > 0).all():
+            raise FieldError("must be rising", "edges")
+        return self
+
+
 class DataForm(Form):
     """Fields of ``data`` for every source."""
 
@@ -163,7 +177,7 @@ class DataForm(Form):
     standardize: bool = False
     # `moments` and `figures` of earlier scenarios are read as `rounded`
     disclosure: Literal["rounded", "public", "moments", "figures"] = "rounded"
-    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field({})
+    bin: dict[str, Bin] | None = None
     """columns cut into classes, for uniform schemes"""
     categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field({})
     """columns of categories: names, or names with their domains"""
@@ -183,8 +197,9 @@ class DataForm(Form):
         for name in self.dates:
             if name in self.categorical:
                 raise FieldError("cannot be taken as categories as well", "dates", name)
+        bins = self.bin or {}
         for name in self.hierarchies:
-            if self.standardize or name in {**self.bin, **self.categorical, **self.dates}:
+            if self.standardize or name in {**bins, **self.categorical, **self.dates}:
                 why = "cannot be binned, standardized or taken as categories or dates as well"
                 raise FieldError(why, "hierarchies", name)
         beside = (*self.dates, *self.hierarchies, *self.categorical)
@@ -202,7 +217,7 @@ class DataForm(Form):
         for field, why in NOT_AUDITED.items():
             value = getattr(self, field)
             for name in value if isinstance(value, list) else [value]:
-                if name in (*audited, *self.bin):
+                if name in (*audited, *bins):
                     raise FieldError(f"names column {name!r}, which is audited{why}", field)
         return self
 
@@ -244,7 +259,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
             "source": source,
             "disclosure": "public" if form.disclosure == "public" else "rounded",
             "parameters": parameters,
-            "bins": form.bin,
+            "bins": form.model_dump(by_alias=True, exclude_none=True).get("bin", {}),
             "shown": tuple(form.shown),
             "tolerance": form.model_dump()["tolerance"],
         }

@@ -312,7 +312,7 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
         )
 
 
-def _refusal(scheme: Any, levels: tuple[float, ...]) -> str | None:
+def _refusal(scheme: Any, levels: Sequence[float]) -> str | None:
     with contained() as failure:
         scheme.check_levels(levels)
     if isinstance(failure.error, PluginFailed):

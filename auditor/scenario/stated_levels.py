@@ -24,15 +24,14 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError
-from auditor.base.types import Array, Levels, Names, Options, Plain
-from auditor.data.table import Bounds, DataUse, spans
+from auditor.base.types import Array, Names
+from auditor.data.table import DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Figure, Guarantees
-from auditor.schemes.base.increments import ProcessScheme
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise
 
@@ -90,35 +89,6 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
     return _level_of_guarantee(
         scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(data.bounds))
     )
-
-
-def sized_by_bounds(
-    scheme: str, parameters: Options, currency: str, stated: Levels, bounds: Bounds
-) -> tuple[list[float], Plain]:
-    """Levels and parameters for an ε or μ of each copy.
-
-    The noise does not depend on the table.
-
-    Raises
-    ------
-    AuditorError
-        As ``level_of``; or the parameters already state noise.
-    """
-    cls = registry.get("scheme", scheme)
-    if "noise" in parameters or not issubclass(cls, AdditiveScheme):
-        why = "leave `noise` out" if "noise" in parameters else "it adds no noise"
-        raise AuditorError(f"{scheme} cannot have levels by {currency}: {why}")
-    squares = [(high - low) ** 2 for low, high in bounds.values()]
-    noise: Any = (
-        {"variances": squares}
-        if issubclass(cls, ProcessScheme)
-        else {"matrix": np.diag(squares).tolist()}
-    )
-    chosen, data = (
-        cls(**{name.replace("-", "_"): value for name, value in parameters.items()}),
-        DataUse("", bounds=dict(bounds)),
-    )
-    return [level_of(chosen, currency, one, data) for one in stated], {**parameters, "noise": noise}
 
 
 def _units(scheme: AdditiveScheme, width: int, names: Names) -> Array | None:

@@ -105,15 +105,12 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     above = np.flatnonzero((u >= to_none) & (u < to_above))
     below = np.flatnonzero(u >= to_above)
     both = geometric_rate(middle) + geometric_rate(high)
-    U[within] = _truncated(rng, rate_gap(middle, high), d[within])
+    decay, last = rate_gap(middle, high), d[within]
+    u = np.log1p(rng.random(len(last)) * np.expm1(-decay * (last + 1.0)))
+    U[within] = np.minimum(np.floor(-u / decay), last)
     U[above] = d[above] + 1.0 + geometric(rng, both, len(above))
     U[below] = -1.0 - geometric(rng, both, len(below))
     return U
-
-
-def _truncated(rng: Rng, decay: float, last: Array) -> Array:
-    u = rng.random(len(last))
-    return np.minimum(np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay), last)
 
 
 GEOMETRIC = Process("geometric", increment, bridge)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError
-from auditor.base.types import Array, Arrays, Codes, Flags, Microdata, Shape
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels, Microdata, Shape
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -19,7 +19,8 @@ from auditor.numerics.random_streams import ReleaseKey, Seed
 from auditor.schemes.base.additive import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
-from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.base import Copies, UniformScheme
+from auditor.schemes.uniform import MultiPertCopies
 
 
 def checked_seed(seed: int | None) -> int:
@@ -44,7 +45,7 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
 def drawn_blocks(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     key: Key,
     copies: Arrays | None = None,
     existing: int = 0,
@@ -92,7 +93,7 @@ def check_takes_batches(scheme: Scheme) -> None:
 def key_of(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     seed: int | None,
     bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None,
@@ -109,7 +110,7 @@ def key_of(
 def released_grid(
     scheme: Scheme,
     table: Table,
-    levels: tuple[float, ...],
+    levels: Levels,
     bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None,
 ) -> tuple[float, ...]:
@@ -123,8 +124,7 @@ def released_grid(
     farthest = (
         FARTHEST if scheme.distribution in ("gaussian", "uniform") else FARTHEST_OF_LONG_TAILS
     )
-    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
-    grid = grid_of(noise, largest, bits, lattice_units(scheme, table, scale), farthest)
+    grid = grid_of(noise, table.scan.largest, bits, lattice_units(scheme, table, scale), farthest)
     if np.isnan(grid).any():
         column = table.attributes[int(np.isnan(grid).argmax())]
         raise AuditorError(
@@ -161,7 +161,7 @@ def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = Non
 
 
 def noise_deviations(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None
+    scheme: Scheme, table: Table, levels: Levels, scale: TableMoments | None = None
 ) -> Array | None:
     """Each copy's noise deviations, shape (M, N).
 
@@ -174,17 +174,26 @@ def noise_deviations(
 def drawn_codes(
     scheme: UniformScheme,
     table: CategoricalTable,
-    levels: tuple[float, ...],
-    seed: int | None,
-    records_before: int = 0,
+    levels: Levels,
+    key: Key,
+    released: Sequence[Codes] = (),
 ) -> Iterator[tuple[Codes, list[Codes]]]:
-    """Yield each block's codes, and its copies' codes."""
-    key = codes_key_of(scheme, table, seed, records_before)
-    scheme = scheme.over(table)
+    """Yield each block's codes, and its new copies' codes.
+
+    ``levels`` begin with those of the ``released`` copies, (n,), which multilevel copies continue
+    by the bridge.
+    """
+    scheme, out = scheme.over(table), len(released)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
-        codes = table.read(a, b)
-        made = scheme.copies(codes, table.size, replace(key, block=block))
-        yield codes, [made.ask(level) for level in levels]
+        codes, own = table.read(a, b), replace(key, block=block)
+        if out and scheme.multilevel:
+            pi, before = scheme.replaced_by(table.size), [copy[a:b] for copy in released]
+            made: Copies = MultiPertCopies(codes, table.size, own, pi, levels[:out], before)
+        else:
+            made = scheme.copies(codes, table.size, own)
+            for level in levels[:out]:
+                made.skip(level)
+        yield codes, [made.ask(level) for level in levels[out:]]
 
 
 def codes_key_of(

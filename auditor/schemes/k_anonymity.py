@@ -271,13 +271,13 @@ class AnonymousSampler(NamedTuple):
         for number, copy in enumerate(self.copies, start=self.before):
             if number >= existing:
                 out[number][...] = copy[a:b]
-            elif not self._same(out[number], copy[a:b]):
+                continue
+            released = out[number]
+            if released.dtype.names is not None:
+                released = to_columns(released, self.quasi)
+            if not np.array_equal(released, to_columns(copy[a:b], self.quasi)):
                 why = "is not what this table gives by these parameters, so that new copies could cut its classes"
                 raise AuditorError(f"copy {number + 1}, which is out, {why}")
-
-    def _same(self, released: Array, copy: ClassRecords) -> bool:
-        columns = released if released.dtype.names is None else to_columns(released, self.quasi)
-        return np.array_equal(columns, to_columns(copy, self.quasi))
 
 
 @register

@@ -9,17 +9,18 @@ whole original.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, PluginError, quoted
-from auditor.base.types import Array, Arrays, Levels, Names, Plain
+from auditor.base.types import Array, Arrays, Levels, Plain
 from auditor.data.alignment import common_part, misaligned, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
@@ -32,11 +33,12 @@ from auditor.data.copies import (
 from auditor.data.formats.parts import header, notes_of
 from auditor.data.table import Audited, DataUse, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
+from auditor.numerics.linear_algebra import check_covariance
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.noise_density import check_covariance, matrix_of_file
+from auditor.schemes.base.noise_density import matrix_of_file
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.scheme import (
     Key,
@@ -85,15 +87,32 @@ class FileScheme(Scheme):
                 f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}"
             )
 
-    def check_join(self, asked: DataUse) -> str:
-        """Refuse data that cannot be joined by row or by key."""
+    def check_table(self, table: Table, asked: DataUse) -> None:
         if self.parameters.key is None:
             check_joined_by_row(asked)
-        return (
-            "; `missing: drop` left records of the original out, and a copy must lack the same ones"
-            if asked.missing == "drop"
-            else ""
+        dropped = (
+            "`missing: drop` left records of the original out, and a copy must lack the same ones"
         )
+        why = f"; {dropped}" if asked.missing == "drop" else ""
+        copies = self.read(table, asked.rows is None, why)
+        for note in (
+            *chain.from_iterable(map(notes_of, self.files(table))),
+            *self.common(table, copies).notes,
+        ):
+            warnings.warn(AuditorWarning(note), stacklevel=3)
+        for copy in copies if not self.parameters.aligned else ():
+            self.check_rows(copy, table)
+
+    def audited(self, table: Table) -> Audited:
+        return self.common(table, self.read(table))
+
+    @abstractmethod
+    def common(self, table: Table, copies: Sequence[Copy]) -> Audited:
+        """Records and columns that all copies have in full, with notes."""
+
+    @abstractmethod
+    def check_rows(self, copy: Copy, table: Table) -> None:
+        """Refuse a copy whose rows are not the table's, or warn."""
 
     def files(self, table: Table) -> list[Path]:
         """Files in order of release."""
@@ -120,10 +139,13 @@ class FileScheme(Scheme):
             for number, path in enumerate(self.files(whole), start=1)
         ]
 
-    def warn(self, table: Table, notes: Names) -> None:
-        """Warn of the files' notes on reading, and of others."""
-        for note in (*chain.from_iterable(map(notes_of, self.files(table))), *notes):
-            warnings.warn(AuditorWarning(note), stacklevel=3)
+    def stated(self) -> Any:
+        """Scheme that the law names, or None."""
+        law = self.parameters.law or {}
+        scheme = stated_scheme(law) if "scheme" in law else None
+        if scheme is not None:
+            scheme.base = self.base
+        return scheme
 
     @property
     def audited_table(self) -> Table:
@@ -171,7 +193,7 @@ class Published(FileScheme):
             return law
 
     def check_levels(self, levels: Levels) -> None:
-        stated = self._stated()
+        stated = self.stated()
         if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
         self.check_count(levels)
@@ -183,10 +205,8 @@ class Published(FileScheme):
             raise AuditorError(
                 "published copies are in the data's own units: `standardize` must be false"
             )
-        by_row, why = self.parameters.key is None, self.check_join(asked)
-        copies = self.read(table, asked.rows is None, why)
-        common = self._common(table, copies)
-        stated = self._stated()
+        super().check_table(table, asked)
+        common, stated = self.common(table, self.read(table)), self.stated()
         gaps = common.table.cut is not None and (np.diff(common.table.cut.rows) > 1).any()
         if (
             gaps
@@ -197,16 +217,16 @@ class Published(FileScheme):
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
             )
-        self.warn(table, common.notes)
-        for copy in copies if not self.parameters.aligned else ():
-            columns = np.flatnonzero(copy.said)
-            full = np.flatnonzero(copy.full(columns))
-            _check_alignment(
-                copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row
-            )
 
-    def audited(self, table: Table) -> Audited:
-        return self._common(table, self.read(table))
+    def check_rows(self, copy: Copy, table: Table) -> None:
+        columns = np.flatnonzero(copy.said)
+        full = np.flatnonzero(copy.full(columns))
+        _check_alignment(
+            copy.name,
+            table.part(full, columns),
+            copy.values[np.ix_(full, columns)],
+            self.parameters.key is None,
+        )
 
     def handed_in(self, table: Table) -> list[Array]:
         if table.cut is None and self.parameters.key is None:
@@ -218,13 +238,13 @@ class Published(FileScheme):
             else []
         )
 
-    def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
+    def common(self, table: Table, copies: Sequence[Copy]) -> Audited:
         stamps = [
             (str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.files(table)
         ]
         return remembered(
             (tuple(stamps), self.parameters.key, table.fingerprint()),
-            lambda: common_part(table, list(copies)),
+            lambda: common_part(table, copies),
         )
 
     def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
@@ -241,7 +261,7 @@ class Published(FileScheme):
         if law.distribution == "gaussian":
             return LawfulCopies(self, law)
         whole = self.table is None or self.table.cut is None
-        return self._stated() if whole else None
+        return self.stated() if whole else None
 
     def _law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         stated = self.parameters.law
@@ -251,16 +271,8 @@ class Published(FileScheme):
             return self._dense(
                 str(stated["covariance"]), len(self.parameters.copies), table.mean.size
             )
-        scheme = self._stated()
+        scheme = self.stated()
         return None if scheme is None else scheme.law(levels, table)
-
-    def _stated(self) -> Scheme | None:
-        stated = self.parameters.law
-        if stated is None or "scheme" not in stated:
-            return None
-        scheme = _scheme_of(stated)
-        scheme.base = self.base
-        return scheme
 
     def _dense(self, name: str, M: int, N: int) -> DenseNoise:
         K_Z = matrix_of_file(name, self.base, "law.covariance")
@@ -348,11 +360,16 @@ def warn_of_rows(name: str, why: str) -> None:
     warnings.warn(AuditorWarning(f"{problem}: {why}; {VOUCH}"), stacklevel=4)
 
 
-def _scheme_of(law: Plain) -> Scheme:
-    cls = get("scheme", law["scheme"])
-    rest = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
-    scheme: Scheme = cls(cls.Parameters.model_validate(rest))
-    return scheme
+def stated_scheme(law: Plain) -> Any:
+    """Scheme that a law names; ``ValueError`` if there is none, or its parameters are wrong."""
+    given = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
+    try:
+        cls = get("scheme", law["scheme"])
+        return cls(cls.Parameters.model_validate(given))
+    except PluginError as error:
+        raise ValueError(f"names an {error}") from None
+    except ValidationError as error:
+        raise ValueError(f"is wrong: {sentence(explain(error, cls.Parameters, given))}") from None
 
 
 def _check_law(law: Plain) -> None:
@@ -364,13 +381,5 @@ def _check_law(law: Plain) -> None:
         return
     if law["scheme"] == Published.name or not isinstance(law["scheme"], str):
         raise ValueError("must name the scheme whose law the copies follow")
-    try:
-        scheme = _scheme_of(law)
-    except PluginError as error:
-        raise ValueError(f"names an {error}") from None
-    except ValidationError as error:
-        model = get("scheme", law["scheme"]).Parameters
-        given = {key: value for key, value in law.items() if key != "scheme"}
-        raise ValueError(f"is wrong: {sentence(explain(error, model, given))}") from None
-    if not scheme.adds_noise:
+    if not stated_scheme(law).adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

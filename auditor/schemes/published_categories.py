@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -24,15 +23,8 @@ from auditor.numerics.blocks import row_blocks
 from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
-from auditor.schemes.replacement.base import (
-    Copies,
-    UniformScheme,
-    categories_of,
-    distribution,
-    never_drawn,
-    parsed,
-)
+from auditor.schemes.published import FileScheme, misplaced_rows, stated_scheme, warn_of_rows
+from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of, never_drawn
 from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLaw, estimated
 
 LAWS = ("uniform", "uniform-multilevel")
@@ -75,7 +67,7 @@ class PublishedCategories(FileScheme, UniformScheme):
                     "must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out"
                 )
             if law is not None:
-                parsed(law.get("replacement", "uniform"))
+                stated_scheme(law)
             return law
 
     def check_levels(self, levels: Levels) -> None:
@@ -88,32 +80,30 @@ class PublishedCategories(FileScheme, UniformScheme):
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         table = with_sets(table, self.files(table))
-        data = categories_of(table)
-        by_row = self.parameters.key is None
-        why = self.check_join(asked)
-        if note := never_drawn(self._stated_replacements(data)):
+        data, stated = categories_of(table), self.stated()
+        if stated and (note := never_drawn(stated.over(data).replaced_by(data.size))):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
-        if self.parameters.law is None and data.size > MOST_VALUES:
+        if stated is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(
                 f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}"
             )
-        copies = self.read(table, asked.rows is None, why)
-        self.warn(table, self._audited(table, copies).notes)
-        for copy in copies if by_row and not self.parameters.aligned else ():
-            full = copy.full(slice(None))
+        super().check_table(table, asked)
+
+    def check_rows(self, copy: Copy, table: Table) -> None:
+        data, full = categories_of(table), copy.full(slice(None))
+        if self.parameters.key is None:
             _check_codes_alignment(
                 copy.name, data.codes[full], codes_of(copy, data)[full], data.size
             )
 
     def audited(self, table: Table) -> Audited:
-        table = with_sets(table, self.files(table))
-        return self._audited(table, self.read(table))
+        return super().audited(with_sets(table, self.files(table)))
 
     def handed_in(self, table: Table) -> list[Array]:
         return [np.asarray(codes, dtype=float) for codes in self.held()]
 
-    def _audited(self, table: Table, copies: Sequence[Copy]) -> Audited:
+    def common(self, table: Table, copies: Sequence[Copy]) -> Audited:
         full = [copy.full(slice(None)) for copy in copies]
         rows = np.flatnonzero(np.logical_and.reduce(full))
         renamed = tuple(note for copy in copies for note in copy.notes)
@@ -136,18 +126,16 @@ class PublishedCategories(FileScheme, UniformScheme):
         )
 
     def channel(self, levels: Levels, size: int) -> UniformLaw:
-        stated = self.parameters.law
-        return (
-            self.estimated()
-            if stated is None
-            else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
-        )
+        if (stated := self.stated()) is None:
+            return self.estimated()
+        law: UniformLaw = stated.over(categories_of(self.audited_table)).channel(levels, size)
+        return law
 
     def replaced_by(self, size: int) -> Array | None:
-        return self._stated_replacements(categories_of(self.audited_table))
-
-    def _stated_replacements(self, data: CategoricalTable) -> Array | None:
-        return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
+        if (stated := self.stated()) is None:
+            return None
+        pi: Array | None = stated.over(categories_of(self.audited_table)).replaced_by(size)
+        return pi
 
     def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
         """Law estimated from some records, or from all."""

@@ -25,7 +25,6 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
@@ -39,7 +38,6 @@ from auditor.data.table import DataUse, Table
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import (
-    BlockedCopies,
     Copies,
     Draws,
     FreshCopies,
@@ -48,7 +46,6 @@ from auditor.schemes.replacement.base import (
     UniformScheme,
     categories_of,
     checked,
-    code_blocks,
     code_type,
     coins,
     distribution,
@@ -268,31 +265,3 @@ class UniformMultilevel(RetentionReplacement):
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies
         return maker(original, size, key, self.replaced_by(size))
-
-
-def codes_generator(
-    scheme: UniformScheme,
-    table: CategoricalTable,
-    key: Key,
-    levels: Levels = (),
-    released: Sequence[Codes] = (),
-) -> Copies:
-    """Generator of further copies, given ``released`` ones at ``levels``.
-
-    Multilevel copies continue by the bridge.
-    """
-    scheme = scheme.over(table)
-    pi = scheme.replaced_by(table.size)
-    if not released and (note := never_drawn(pi)):
-        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
-    if not released or not scheme.multilevel:
-        made = scheme.blocked(table.codes, table.size, key)
-        for level in levels:
-            made.skip(level)
-        return made
-    blocks = zip(code_blocks(table.codes), *map(code_blocks, released), strict=True)
-    parts = [
-        MultiPertCopies(part, table.size, replace(key, block=k), pi, levels, copies)
-        for k, (part, *copies) in enumerate(blocks)
-    ]
-    return BlockedCopies(parts, key)

@@ -34,7 +34,7 @@ from auditor.data.table import Table
 from auditor.process.environment import one_thread
 from auditor.runs.estimate_categories import estimate_categories
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
-from auditor.schemes.draw import drawn_blocks
+from auditor.schemes.draw import drawn_blocks, drawn_codes
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.contract import READS_ONLY, SEED, Contract, ContractError, digest, get, names
 
@@ -405,6 +405,6 @@ def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
 
 def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key, table, levels = Key(SEED, scheme.name), as_categories(column), levels_of(scheme)
-    made = scheme.over(table).blocked(table.codes, table.size, key)
-    copies = tuple(categories_like(column, table, made.ask(level, key)) for level in levels)
+    ((_, made),) = drawn_codes(scheme, table, levels, key)
+    copies = tuple(categories_like(column, table, codes) for codes in made)
     return Categories(scheme, what, column, copies)

@@ -50,7 +50,7 @@ def test_coins_set_by_another_row_s_value_are_found(fault, size):
 
 def made(x, size, scheme, levels, seed, **parameters):
     plugin = make_plugin("scheme", scheme, parameters)
-    copies = plugin.blocked(x, size, Key(seed, scheme))
+    copies = plugin.copies(x, size, Key(seed, scheme))
     return [copies.ask(level) for level in levels], plugin.channel(levels, size)
 
 

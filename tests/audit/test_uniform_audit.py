@@ -72,8 +72,8 @@ def test_standard_errors_cover_as_they_say():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bin": {"salary": {"width": 3}}}, "equal-width"),
-        ({"bin": {"salary": {"equal-width": 0}}}, "number of bins"),
+        ({"bin": {"salary": {"width": 3}}}, "bin.salary.width is not a known field"),
+        ({"bin": {"salary": {"equal-width": 0}}}, "equal-width"),
         ({"bin": {"salary": {"edges": [1, 1]}}}, "rising"),
         ({"bin": {"wage": {"quantile": 5}}}, "no column"),
         ({"categorical": {"salary": [1, 2]}}, "outside the declared domain"),

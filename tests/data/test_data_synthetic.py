@@ -83,9 +83,9 @@ def test_haar():
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({}, "needs covariance, or spectrum"),
-    ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semidefinite; its eigenvalues go from -1 to 3"),
-    ({"covariance": [[1, 2], [0, 1]]}, "covariance must be symmetric: entries (1, 2) and (2, 1) differ"),
-    ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),
+    ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semi-definite, as a covariance is"),
+    ({"covariance": [[1, 2], [0, 1]]}, "covariance must be finite and symmetric, as a covariance is: see the entries (1, 2) and (2, 1)"),
+    ({"covariance": [[1, 2]]}, "covariance must be a square matrix of numbers, every row as long as the first"),
     ({"spectrum": [1, 2], "mean": [1]}, "mean has length 1; there are 2 attributes"),
     ({"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}}, "count (3) must not be more than attributes"),
     ({"spectrum": {"count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),

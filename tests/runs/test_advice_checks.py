@@ -17,7 +17,7 @@ CANDIDATE = SimpleNamespace(
     name="corner-wave", curve="", places=len(LEVELS), levels=lambda place: (LEVELS[place],),
     unknown=lambda levels: levels[0] / (1.0 + levels[0]),
 )  # fmt: skip
-ASKED = SimpleNamespace(target=0.5, data={})
+ASKED = SimpleNamespace(target=0.5, data={}, strongest=lambda result, near: result)
 GAINS = {"llse": 1.0, "serial-filter": 0.2}
 
 
@@ -35,7 +35,6 @@ def audits(monkeypatch):
         return share(self.attacks, LEVELS[place], 0.9 if "rows" in self.data else 1.0)
 
     monkeypatch.setattr(Check, "left", left)
-    monkeypatch.setattr(advise, "shares_left", lambda asked, result: result)
     return tried
 
 

@@ -189,7 +189,7 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     )
     # as many records, but others
     said = refusal(append_copies, march, tmp_path / "out", [february])
-    assert "february.csv: cannot be what copy-2.csv is of" in said
+    assert "february.csv: cannot be what copy-1.csv is of" in said
     assert "have the key of a record that is out already" in refusal(
         append_copies, march, tmp_path / "out", [january], key="id"
     )
@@ -197,10 +197,6 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
         append_copies(march, tmp_path / "out", [january], key="id", repeats=True)
     assert "holds a release of 500 records" in refusal(
         write_copies, january, "corner-wave", [1.0, 0.25], None, tmp_path / "out", ["age", "pay"]
-    )
-    (tmp_path / "out" / "copy-2.csv").write_text("age,pay\n1,x\n")
-    assert "copy-2.csv: is not as it was written" in refusal(
-        append_copies, february, tmp_path / "out", [january, march]
     )
     (tmp_path / "out" / "copy-2.csv").unlink()  # an old copy is not needed
     (tmp_path / "out" / "copy-2-batch-3.csv").touch()

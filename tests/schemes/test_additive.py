@@ -6,14 +6,9 @@ from scipy import stats
 
 import auditor
 from auditor.data.microdata import as_table
+from auditor.numerics.linear_algebra import check_covariance
 from auditor.runs.perturb import perturb
-from auditor.schemes.base.noise_density import (
-    DISTRIBUTIONS,
-    LATTICE,
-    NoiseDensity,
-    check_covariance,
-    excess_kurtosis,
-)
+from auditor.schemes.base.noise_density import DISTRIBUTIONS, LATTICE, NoiseDensity, excess_kurtosis
 from auditor.schemes.base.noise_law import KroneckerNoise, _excess, increment_density, makes_useless
 from auditor.schemes.base.scheme import Key, table_moments
 
@@ -231,7 +226,7 @@ def test_noise_protects_every_attribute_whatever_its_unit(scheme, size):
 def test_a_large_attribute_hides_no_impossible_small_one(K):
     with pytest.raises(ValueError, match="positive semi-definite"):
         check_covariance(K)
-    with pytest.raises(auditor.AuditorError, match="positive semidefinite"):
+    with pytest.raises(auditor.AuditorError, match="positive semi-definite"):
         auditor.run({
             "data": {"source": "gaussian", "covariance": K}, "schemes": [{"name": "correlated", "levels": [1]}], "attacks": ["ndr"],
         })  # fmt: skip

@@ -8,10 +8,11 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.numerics.statistics import standardised
 from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.masking import masked
-from auditor.schemes.masking.groups import in_deviations, mdav, means
+from auditor.schemes.masking.groups import mdav, means
 from auditor.schemes.masking.masked import partners, rounded
 from auditor.testing import ContractError, check_scheme
 
@@ -119,7 +120,7 @@ def naive_mdav(Z, k):
 
 @pytest.mark.parametrize(("rows", "k"), [(50, 3), (52, 3), (10, 10)])
 def test_mdav_is_the_paper_s_and_groups_have_k_to_2k_minus_1_records(rows, k):
-    Z = in_deviations(people(rows))
+    Z = standardised(people(rows))
     g = mdav(Z, k)
     assert [set(np.flatnonzero(g == number)) for number in range(g.max() + 1)] == naive_mdav(Z, k)
     assert all(k <= count < 2 * k for count in np.bincount(g))

@@ -101,7 +101,10 @@ def test_what_is_no_matrix_of_chances_is_refused(matrix, said):
 
 
 def test_a_matrix_of_other_categories_is_refused_by_column():
-    with pytest.raises(AuditorError, match="column 'answer' has 3 values; its matrix has 2 rows"):
+    with pytest.raises(
+        AuditorError,
+        match="column 'answer' must have 3 rows, one for each category in order; got 2",
+    ):
         auditor.perturb(answers(20), "pram", [0.0], seed=1, matrix=[[0.5, 0.5], [0.5, 0.5]])
     with pytest.raises(
         AuditorError, match="names column 'answr', which is not perturbed; did you mean 'answer'"

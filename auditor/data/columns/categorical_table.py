@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
@@ -25,13 +26,11 @@ from auditor.base.types import (
     Integers,
     Names,
     Options,
-    Plain,
     frozen,
     unprinted,
 )
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
-from auditor.registry.parameters import is_number, is_whole
 
 MOST_VALUES = 10_000
 """Most values in a domain: a posterior has one number per value."""
@@ -213,7 +212,11 @@ def split(table: CategoricalTable, codes: Codes) -> list[Integers]:
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
     """Attribute with these values, scored if all are numbers."""
-    return Attribute(name, tuple(labels), _scores(labels))
+    scores = None
+    with suppress(TypeError, ValueError):
+        if not any(isinstance(label, str | bool) for label in labels):
+            scores = np.array([float(label) for label in labels])
+    return Attribute(name, tuple(labels), scores)
 
 
 def codes_in(labels: Sequence[Any], column: Series) -> Indices:
@@ -265,14 +268,6 @@ def of_column(
     return domain_of(name, domain), codes
 
 
-def _scores(domain: Sequence[Any]) -> Array | None:
-    try:
-        numbers = np.array([float(value) for value in domain if not isinstance(value, str | bool)])
-    except (TypeError, ValueError):
-        return None
-    return numbers if numbers.size == len(domain) else None
-
-
 def edges_of(rule: Options, low: float, high: float) -> Array:
     """Stated edges, or equal-width ones over the range."""
     kind, argument = next(iter(rule.items()))
@@ -303,9 +298,6 @@ def bins_between(name: str, edges: Array) -> Attribute:
 def bin_codes(values: Array, edges: Array) -> Indices:
     """Bin of every value, shape (n,)."""
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
-
-
-RULES = ("equal-width", "quantile", "edges")
 
 
 @frozen
@@ -348,37 +340,6 @@ class Categories:
     def columns(self) -> list[str]:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
-
-
-def parse_bins(value: Any) -> dict[str, Plain]:
-    """Read ``data.bin``.
-
-    Raises
-    ------
-    ValueError
-        With the expected form.
-    """
-    if not isinstance(value, dict):
-        raise ValueError(
-            "must map columns to {equal-width: count}, {quantile: count} or {edges: […]}"
-        )
-    return {str(name): _rule(name, rule) for name, rule in value.items()}
-
-
-def _rule(name: str, rule: Any) -> Plain:
-    if not isinstance(rule, dict) or len(rule) != 1 or next(iter(rule)) not in RULES:
-        raise ValueError(
-            f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}"
-        )
-    kind, argument = next(iter(rule.items()))
-    if kind == "edges":
-        numbers = isinstance(argument, list) and all(is_number(edge) for edge in argument)
-        if not numbers or len(argument) < 2 or not (np.diff(argument) > 0).all():
-            raise ValueError(f"needs at least two rising edges for {name!r}")
-        return {kind: [float(edge) for edge in argument]}
-    if not is_whole(argument, 1, MOST_VALUES):
-        raise ValueError(f"needs a number of bins from 1 to {MOST_VALUES:,} for {name!r}")
-    return {kind: argument}
 
 
 def parse_domains(value: Any) -> dict[str, list[Any] | None]:

@@ -44,6 +44,8 @@ FORMATS = (
     "%d %b %Y",
     "%d-%b-%Y",
     "%d %B %Y",
+    "%B %d, %Y",
+    "%b %d, %Y",
 )
 """Date formats, None for ISO 8601; the owner must decide if two read a text differently."""
 MOST_NUMBERS, MOST_WORDS = 10, 50

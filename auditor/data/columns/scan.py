@@ -102,6 +102,11 @@ class Scan:
     digest: str
 
     @property
+    def largest(self) -> Array:
+        """Largest absolute values, shape (N,)."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
     def mean(self) -> Array:
         """Mean, shape (N,)."""
         return self.shift + self.residue
@@ -333,7 +338,7 @@ class FileRows:
     """
 
     scratch: Scratch = field(compare=False)
-    make: Callable[[], Array | Scratch] = field(compare=False)
+    make: Callable[[], Any] = field(compare=False)
     width: int
     scale: Scale | None = None
 
@@ -344,7 +349,7 @@ class FileRows:
 
     @cached_property
     def _here(self) -> Array | Scratch:
-        found = self.scratch if self.scratch.is_here else self.make()
+        found: Array | Scratch = self.scratch if self.scratch.is_here else self.make().content
         if found.shape != self.scratch.shape:
             raise DataError("the table was changed while it was read")
         return found

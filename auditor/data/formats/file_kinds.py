@@ -208,19 +208,9 @@ def held(path: Path) -> Held:
             warnings.simplefilter("ignore")  # may quote a cell
             found = kind.read(path, notes)
             frame = _frame(found, notes) if isinstance(found, pa.Table) else found
-    except (DataError, MemoryError):
-        raise
     except ImportError:
         remedy = f"{kind.name} files are read by {kind.library}, which is not installed: pip install 'auditor[files]'"
         raise DataError(f"{path.name}: {remedy}") from None
-    except OSError as error:
-        raise DataError(
-            f"{path.name}: cannot be read: {error.strerror or 'the file is damaged'}"
-        ) from None
-    except Exception:  # each library has its own errors
-        raise DataError(
-            f"{path.name}: cannot be read as {kind.name}; the file is damaged or is something else"
-        ) from None
     return Held(frame.set_axis([str(name) for name in frame.columns], axis=1), tuple(notes))
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,7 +94,14 @@ class Piece:
                     frame = table.replace_schema_metadata(None).to_pandas(**kinds)
                     yield frame if as_written else _blanked(frame, path)
             elif is_text(path):
-                yield _text_frame(self, columns, as_written)
+                place, rows = (
+                    max(self.place, start_of(path).stop),
+                    None if self.rows < 0 else self.rows,
+                )
+                with opened(path) as file:
+                    file.seek(place)
+                    body = file.read(max(0, self.stop - place))
+                yield text_frame(body, path, columns, rows, as_written)
             else:
                 frame = (labelled(path) if as_written else held(path).frame)[list(columns)]
                 frame = frame.head(self.rows)
@@ -186,19 +194,14 @@ def frames_of(
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, in batches."""
     left = sys.maxsize if rows is None else rows
-    for frame in chain.from_iterable(_batches_of(pieces, names, as_written)):
+    read = methodcaller("frames", names, as_written)
+    is_slow = bool(pieces) and is_text(pieces[0].path)
+    batches = in_threads(lambda piece: list(read(piece)), pieces) if is_slow else map(read, pieces)
+    for frame in chain.from_iterable(batches):
         yield frame.head(left) if len(frame) > left else frame
         left -= len(frame)
         if left <= 0:
             return
-
-
-def _batches_of(
-    pieces: Sequence[Piece], names: Names, as_written: bool
-) -> Iterator[Iterable[pd.DataFrame]]:
-    if pieces and is_text(pieces[0].path):  # parsing is slow
-        return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
-    return (piece.frames(names, as_written) for piece in pieces)
 
 
 def whole_frame(pieces: Sequence[Piece], names: Names, rows: int | None) -> pd.DataFrame:
@@ -217,9 +220,9 @@ def pieces_of(path: Path) -> list[Piece]:
     """Pieces of one file."""
     if is_text(path):
         return text_pieces(path)
-    if not is_parquet(path):
-        return [Piece(path, 0, rows=len(held(path).frame))]
     with reader_errors(path):
+        if not is_parquet(path):
+            return [Piece(path, 0, rows=len(held(path).frame))]
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(path, group, rows=rows) for group, rows in enumerate(counts) if rows]
@@ -261,20 +264,6 @@ def _next_cut(file: IO[bytes], start: int, size: int) -> int:
         while (cut := held.rfind(b"\n", 0, cut)) >= 0:
             if held.count(b'"', 0, cut) % 2 == 0:
                 return start + cut + 1
-
-
-def _text_frame(piece: Piece, columns: Names, as_written: bool) -> pd.DataFrame:
-    path, start = piece.path, start_of(piece.path)
-    place = max(piece.place, start.stop)
-    with opened(path) as file:
-        file.seek(place)
-        body = file.read(max(0, piece.stop - place))
-    # pandas applies the first record's number of cells to all
-    text = io.StringIO(body[: 2**16].decode("utf-8", "replace"), newline="")
-    records = csv.reader(text, delimiter=start.delimiter)
-    if len(next((one for one in records if "".join(one).strip()), ())) > len(start.names):
-        raise pd.errors.ParserError
-    return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -378,20 +367,18 @@ def reader_errors(path: Path) -> Iterator[None]:
     """Convert a reader's exception to `DataError`, without cells it may quote."""
     try:
         yield
-    # closed, perhaps at exit, when imports fail
-    except GeneratorExit:
+    # a generator may be closed at exit, when imports fail
+    except (DataError, MemoryError, GeneratorExit):
         raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
     except pd.errors.ParserError:
         raise DataError(f"{path.name}: {_shape_of(path)}") from None
-    except (pa.ArrowException, csv.Error, ValueError, OverflowError):
-        raise DataError(
-            f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else"
-        ) from None
-    except OSError as error:
-        why = error.strerror or "the file is damaged"
-        raise DataError(f"{path.name}: cannot be read: {why}") from None
+    except Exception as error:  # each library has its own errors
+        why = f"as {name_of(path)}; the file is damaged or is something else"
+        if isinstance(error, OSError) and error.strerror:
+            why = f": {error.strerror}"
+        raise DataError(f"{path.name}: cannot be read{' ' * (why[0] != ':')}{why}") from None
 
 
 def _shape_of(path: Path) -> str:

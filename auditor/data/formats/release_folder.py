@@ -16,12 +16,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError, pa, pd, pq, without_formula
-from auditor.base.types import Options
+from auditor.base.types import Options, Plain
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
@@ -72,7 +71,7 @@ def _settle(folder: Path) -> None:
                 (folder / found[0]).unlink()
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
+def read_manifest(folder: Path) -> Plain | None:
     """Manifest of a release; None if it cannot be read."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -162,7 +161,12 @@ def table_files(
             commit()
         for made, path in zip(whole, paths, strict=True):
             publish(made, path, private=True)
-        _flush_folder(paths[0].parent)
+        # new names survive a power cut
+        descriptor = os.open(paths[0].parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     finally:
         for file in files:
             file.close()
@@ -227,15 +231,6 @@ class _File:
             with suppress(OSError, pa.ArrowException):  # abandoned: the disk may be full
                 self._writer.close()
         self._handle.close()
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flush the folder: new names survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:

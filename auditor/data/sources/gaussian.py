@@ -24,7 +24,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from auditor.base import DataError, counted, scipy
 from auditor.base.types import Array, Generator, Pair
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, normal_cdf
-from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
+from auditor.numerics.linear_algebra import check_covariance, haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
 
 MOST_ATTRIBUTES = 5000
@@ -144,7 +144,10 @@ class Gaussian(Synthetic):
             if self.covariance is not None and self.spectrum is not None:
                 raise ValueError("takes covariance or spectrum, not both")
             if self.covariance is not None:
-                _check_covariance(self.covariance)
+                try:
+                    check_covariance(self.covariance)
+                except ValueError as error:
+                    raise ValueError(f"covariance {error}") from None
             elif not any(eigenvalues(self.spectrum)):
                 raise ValueError("spectrum must have an eigenvalue above 0")
             width = len(self.covariance or eigenvalues(self.spectrum))
@@ -226,28 +229,6 @@ def whitened(scores: Array) -> Array:
     # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
     s, U = np.linalg.eigh(centred.T @ centred / len(centred))
     return np.asarray(centred @ ((U / np.sqrt(s)) @ U.T))
-
-
-def _check_covariance(rows: list[list[float]]) -> None:
-    N = len(rows)
-    wrong = next((i for i, row in enumerate(rows, 1) if len(row) != N), None)
-    if wrong is not None:
-        raise ValueError(
-            f"covariance must be square: {counted(N, 'row')}, but {len(rows[wrong - 1])} entries in row {wrong}"
-        )
-    K_X = np.array(rows, dtype=float)
-    scale = float(np.abs(K_X).max())
-    apart = np.argwhere(np.abs(K_X - K_X.T) > ROUNDING * scale)
-    if len(apart):
-        i, j = apart[0] + 1
-        raise ValueError(f"covariance must be symmetric: entries ({i}, {j}) and ({j}, {i}) differ")
-    if scale == 0:
-        raise ValueError("covariance must not be all zeros")
-    lam = np.linalg.eigvalsh(K_X)
-    if (np.diag(K_X) < 0).any() or np.linalg.eigvalsh(in_own_units(K_X)[0])[0] < -ROUNDING * N:
-        raise ValueError(
-            f"covariance must be positive semidefinite; its eigenvalues go from {lam[0]:.3g} to {lam[-1]:.3g}"
-        )
 
 
 # -- Independent attributes with chosen shapes, for tests of identification ------------------------

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import yaml
 
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.base import AuditorError
+from auditor.base.types import Names, Options
 from auditor.process.containment import Interrupted
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
@@ -47,17 +47,6 @@ of the target at which shares are cut off.
 """
 
 
-def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
-    """Least share that each attack leaves of any attribute."""
-    left: dict[str, float] = {}
-    for name in {str(record.attack) for record in result.measurements if record.attack}:
-        alone = [record for record in result.measurements if record.attack == name]
-        if any(record.metric == "normalized_error" for record in alone):
-            part = result.model_copy(update={"measurements": alone})
-            left[name] = asked.exposed(part).unknown
-    return left
-
-
 def is_serial(name: str) -> bool:
     """Whether an attack uses the order of rows."""
     attack: type[Attack] = registry.get("attack", name)
@@ -70,8 +59,8 @@ class Check:
 
     asked: Asked
     candidate: Candidate
-    data: Mapping[str, Any]
-    attacks: Sequence[str]
+    data: Options
+    attacks: Names
 
     def left(self, place: int) -> float:
         """Share unknown of the worst attribute at a place of the grid."""
@@ -101,7 +90,7 @@ def checked_place(
     ``result`` is the audit of the sample at ``place``. No weaker place is returned.
     """
     rows = min(chosen.all_rows, MOST_CHECKED)
-    shares = shares_left(asked, result)
+    shares = asked.strongest(result, math.inf)
     near = NEAR * min(shares.values())
     attacks = sorted(name for name, share in shares.items() if share <= near or is_serial(name))
     check = Check(asked, candidate, {**chosen.data, "rows": rows}, attacks)
@@ -118,7 +107,7 @@ def shuffled_note(
     asked: Asked, candidate: Candidate, place: int, result: AuditResult
 ) -> str | None:
     """Note on the noise that suffices without the order of rows, if much less."""
-    shares = shares_left(asked, result)
+    shares = asked.strongest(result, math.inf)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}
     if not serial or not others:
@@ -308,7 +297,12 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
     """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:
-        sized = _sized(best, taken)
+        copies = [[copy] for copy in range(1, len(taken.levels) + 1)]
+        kept = [best.guarantees(taken.levels, copy) or {} for copy in copies]
+        metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
+        sized = (
+            f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"
+        )
         units = best.scheme.law(taken.levels, best.table).units
         parameters |= (
             {}
@@ -332,12 +326,6 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
             "--output copies",
         ]
     )
-
-
-def _sized(best: AddedNoise, taken: Tried) -> str:
-    kept = [best.guarantees(taken.levels, [copy]) or {} for copy in range(1, len(taken.levels) + 1)]
-    metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
-    return f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"
 
 
 HEAD = """\

@@ -206,14 +206,14 @@ class Asked:
         margin = astray(one, self.draws, z) + off * (one.std_error or 0.0)
         return by_closed_form(candidate, place, one.value or 0.0, self.target + side * margin)
 
-    def strongest(self, result: AuditResult) -> dict[str, float]:
-        """Attacks that come near the strongest, with the shares that they leave."""
+    def strongest(self, result: AuditResult, near: float = NEAR) -> dict[str, float]:
+        """Attacks with the least shares that they leave, up to a multiple of the least."""
         left: dict[str, float] = {}
         for one in self._single(self._judged(result, self.target), self.target):
             if one.value is not None:
                 left[str(one.attack)] = min(left.get(str(one.attack), inf), one.value)
         least = min(left.values())
-        return {name: share for name, share in left.items() if share <= NEAR * least}
+        return {name: share for name, share in left.items() if share <= near * least}
 
     def exposed(self, result: AuditResult) -> Exposed:
         """Cell that may end lowest in one release."""

@@ -153,7 +153,7 @@ class Candidate(ABC):
         """Share of the worst attribute that closed-form attacks leave."""
 
     @abstractmethod
-    def losses(self, levels: Levels) -> Sequence[float]:
+    def losses(self, levels: Levels) -> Levels:
         """Each copy's loss of use; empty if it must be measured."""
 
     def guarantees(self, levels: Levels, copies: Sequence[int]) -> Guarantee | None:
@@ -239,7 +239,7 @@ class AddedNoise(Candidate):
         left = np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
         return float((left / np.diag(self.table.covariance)).min())
 
-    def losses(self, levels: Levels) -> Sequence[float]:
+    def losses(self, levels: Levels) -> Levels:
         """Each copy's loss by the noise's law; empty if it must be measured."""
         if self.loss is None:
             return ()
@@ -311,7 +311,7 @@ class Retention(Candidate):
         """Share unknown to exact Bayes; an upper bound for fresh draws."""
         return left_by_retention(self.prior, max(levels), self.pi)
 
-    def losses(self, levels: Levels) -> Sequence[float]:
+    def losses(self, levels: Levels) -> Levels:
         """Growth of a share's standard error in each copy."""
         return tuple(share_loss(self.prior, level, self.pi) for level in levels)
 

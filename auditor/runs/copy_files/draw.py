@@ -6,21 +6,21 @@ is no longer exact for finished copies (docs/release.md).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from math import ceil, floor, inf, isinf, isnan, nan
+from math import ceil, floor, inf, isnan, nan
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
-from auditor.base.types import Array, Flags, Generator, Indices, Names, Plain, frozen
+from auditor.base.types import Array, Flags, Generator, Indices, Levels, Names, Plain, frozen
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
-from auditor.data.columns.checks import SINCE, as_dates, check_plain, plain_days
-from auditor.data.columns.scan import MOST_PLACES
-from auditor.data.load import Blanks, Stored, blank_cells, load_table, raw_frames, stored_kinds
+from auditor.data.columns.checks import SINCE, Series, as_dates, check_plain, plain_days
+from auditor.data.columns.scan import Grid
+from auditor.data.load import Stored, blank_cells, load_table, raw_columns, stored_kinds
 from auditor.data.table import DataUse, Table, is_file, recorded
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -28,7 +28,14 @@ from auditor.results.table_register import ColumnPrints
 from auditor.runs.arguments import checked_levels
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Scheme as Scheme, TableMoments
-from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
+from auditor.schemes.draw import (
+    codes_key_of,
+    drawn_blocks,
+    drawn_codes,
+    key_of,
+    noise_deviations,
+    whole_columns,
+)
 from auditor.schemes.replacement.base import UniformScheme, never_drawn
 
 
@@ -46,19 +53,22 @@ class Drawn(NamedTuple):
 
 def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     """Draw and finish copies block by block."""
-    missing = asked.treatment.missing
-    blanks = Blanks(0, 0, {}) if missing == "refuse" else Blanks.of(asked.raw())
-    levels = checked_levels(asked.levels, asked.seed, scheme)
-    kept = missing == "keep" and blanks.total > 0
+    missing, cells = asked.treatment.missing, Counter[str]()
+    records = incomplete = 0
+    for blank in () if missing == "refuse" else map(pd.DataFrame.isna, asked.raw()):
+        records, incomplete = records + len(blank), incomplete + int(blank.any(axis=1).sum())
+        cells.update({str(name): int(n) for name, n in blank.sum().items()})
+    levels, total = checked_levels(asked.levels, asked.seed, scheme), cells.total()
+    kept = missing == "keep" and total > 0
     if isinstance(scheme, UniformScheme):
         found = _drawn_categories(scheme, asked, levels, kept)
     else:
         found = _drawn_numbers(scheme, asked, levels)
     parts = _blanked(found.parts, asked) if kept else found.parts
-    notes, (records, incomplete, cells) = list(found.notes), blanks
-    if blanks.total:
-        most = quoted(max(cells, key=lambda name: cells[name]))
-        where = f"{counted(blanks.total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
+    notes = list(found.notes)
+    if total:
+        most = quoted(max(cells, key=cells.__getitem__))
+        where = f"{counted(total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
         told = {
             "drop": f"dropped: {where}; these records are in no copy",
             "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
@@ -69,11 +79,9 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     return found._replace(parts=parts, notes=notes)
 
 
-def _drawn_categories(
-    scheme: UniformScheme, asked: Asked, levels: tuple[float, ...], blanks: bool
-) -> Drawn:
+def _drawn_categories(scheme: UniformScheme, asked: Asked, levels: Levels, blanks: bool) -> Drawn:
     table = asked.categories(blanks)
-    prints = ColumnPrints(table.names)
+    prints, key = ColumnPrints(table.names), codes_key_of(scheme, table, asked.seed, asked.earlier)
     domains = [pd.Index(attribute.labels, tupleize_cols=False) for attribute in table.attributes]
 
     def frame(copy: Any) -> pd.DataFrame:
@@ -83,7 +91,7 @@ def _drawn_categories(
         )
 
     def parts() -> Parts:
-        for original, copies in drawn_codes(scheme, table, levels, asked.seed, asked.earlier):
+        for original, copies in drawn_codes(scheme, table, levels, key):
             prints.add_labels(table.labelled(original))
             yield list(map(frame, copies))
 
@@ -92,7 +100,7 @@ def _drawn_categories(
     return Drawn(parts(), {**stated, "grid": None}, [note] if note else [], prints)
 
 
-def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> Drawn:
+def _drawn_numbers(scheme: Scheme, asked: Asked, levels: Levels) -> Drawn:
     treatment, scale = asked.treatment, asked.scale
     kinds, table = asked.numbers()
     names, notes = list(table.attributes), list[str]()
@@ -135,7 +143,7 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: tuple[float, ...]) -> D
         stated["grid"] = grid and {
             name: step
             for name, step in grid.items()
-            if columns[name].is_open and (lattice or isnan(columns[name].step))
+            if columns[name][1:3] == (-inf, inf) and (lattice or isnan(columns[name].step))
         }
         stated["post_processing"] = _post_processing(columns, treatment)
         notes += _notes_of(columns, treatment)
@@ -274,7 +282,8 @@ class Asked:
 
     def raw(self) -> Iterator[pd.DataFrame]:
         """Yield the columns as stored, with blanks."""
-        return raw_frames(self.data, self.columns, self.rows, self.rng)
+        raw = raw_columns(self.data, self.columns, self.rows, rng=self.rng)
+        return map(pd.DataFrame, raw.read(raw.names))
 
     def kinds(self, columns: Names) -> dict[str, Stored]:
         """Kinds of columns.
@@ -358,12 +367,7 @@ class Finish(NamedTuple):
     blanks: bool
     form: str | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """Whether no bound cuts numbers off."""
-        return isinf(self.low) and isinf(self.high)
-
-    def finished(self, column: pd.Series[Any]) -> pd.Series[Any]:
+    def finished(self, column: Series) -> Series:
         """A finished column; a rounded one has the original's kind."""
         x = np.clip(column.to_numpy(dtype=float), self.low, self.high)
         if isnan(self.step):
@@ -371,7 +375,9 @@ class Finish(NamedTuple):
         x = np.rint(x / self.step) * self.step
         if self.kind in ("date", "time"):
             return self._dates(column.name, x)
-        x = np.round(x, _places(self.step))
+        grid = Grid()
+        grid.add(np.array([self.step]))
+        x = np.round(x, grid.places)
         if self.step % 1 or self.kind == "float":
             return pd.Series(x, dtype=column.dtype)
         if np.abs(x).max(initial=0.0) > EXACT:
@@ -380,7 +386,7 @@ class Finish(NamedTuple):
             )
         return pd.Series(x.astype(np.int64), dtype="Int64" if self.blanks else np.int64)
 
-    def _dates(self, name: Any, days: Any) -> pd.Series[Any]:
+    def _dates(self, name: Any, days: Any) -> Series:
         try:
             dates = as_dates(days, whole=self.step % 1 == 0)
         except ValueError as error:
@@ -390,12 +396,6 @@ class Finish(NamedTuple):
         if self.form is not None:
             return dates.dt.strftime(self.form)
         return dates.astype(pd.ArrowDtype(pa.date32())) if self.kind == "date" else dates
-
-
-def _places(step: float) -> int:
-    scaled = (step * 10**places for places in range(MOST_PLACES))
-    exact = (places for places, x in enumerate(scaled) if abs(x - round(x)) < 1e-9)
-    return next(exact, MOST_PLACES)
 
 
 def finishes(

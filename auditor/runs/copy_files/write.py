@@ -12,8 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
 from auditor.base.types import Levels, Names, Options, Plain
+from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import (
@@ -32,13 +35,14 @@ from auditor.data.load import (
     load_table,
     raw_columns,
 )
-from auditor.data.table import Bounds, DataUse, is_file
+from auditor.data.microdata import prints_of
+from auditor.data.table import Bounds, DataUse, Table, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
-from auditor.runs.arguments import make_plugin
+from auditor.runs.arguments import checked_levels, make_plugin, parsed_levels, sized_by
 from auditor.runs.copy_files.draw import (
     AS_DRAWN,
     Asked,
@@ -48,7 +52,7 @@ from auditor.runs.copy_files.draw import (
     Treatment,
     drawn_copies,
 )
-from auditor.scenario.stated_levels import sized_by_bounds
+from auditor.schemes.base.increments import ProcessScheme
 
 
 def write_copies(
@@ -114,7 +118,18 @@ def write_copies(
                 "--columns and --bounds must name the same columns; leave --columns out"
             )
         bounds = {name: bounds[name] for name in columns}
-        levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+        given = parsed_levels(levels)
+        sized = make_plugin("scheme", scheme, sized_by(given, scheme, parameters))
+        levels, squares = (
+            checked_levels(given, seed, sized, bounds),
+            [(high - low) ** 2 for low, high in bounds.values()],
+        )
+        # the noise does not depend on the table
+        parameters["noise"] = (
+            {"variances": squares}
+            if isinstance(sized, ProcessScheme)
+            else {"matrix": np.diag(squares).tolist()}
+        )
         missing = "drop" if treatment.missing == "keep" else treatment.missing
         table = load_table(DataUse(data, columns, rows, missing, bounds=bounds), stream(0, "data"))
         if table.blanks is not None and table.blanks.any():
@@ -196,6 +211,12 @@ def _selection(
     if columns is None:
         columns = [name for name in names if name not in wanted]
     return columns, wanted
+
+
+def is_other_table(part: Options, table: Table | CategoricalTable) -> bool:
+    """Whether a batch's fingerprint, under the same key, is of another table."""
+    same_key = part.get("fingerprint_key") == key_name()
+    return same_key and prints_of(table).of_table() != part["fingerprint"]
 
 
 # -- one batch of records --------------------------------------------------------------------------

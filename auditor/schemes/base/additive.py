@@ -144,7 +144,11 @@ def bridge_plan(levels: Levels, existing: int = 0, order: Sequence[int] = ()) ->
     # six times as fast as np.asarray
     held = np.fromiter(levels, np.float64, existing)
     # only neighbours of new copies are searched for
-    ordered, drawn = [0.0, *_next_to(held, [levels[copy - 1] for copy in new])], {0.0: ORIGINAL}
+    ordered, drawn = [0.0], {0.0: ORIGINAL}
+    if held.size:
+        above = np.searchsorted(known := np.sort(held), [levels[copy - 1] for copy in new])
+        next_to = np.unique(np.clip([above - 1, above], 0, held.size - 1))
+        ordered += known[next_to].tolist()
 
     def holder(level: float) -> int:
         return drawn[level] if level in drawn else int((held == level).argmax()) + 1
@@ -158,14 +162,6 @@ def bridge_plan(levels: Levels, existing: int = 0, order: Sequence[int] = ()) ->
             ordered.insert(place, s)
             drawn[s] = copy
     return steps
-
-
-def _next_to(held: Array, levels: Levels) -> list[float]:
-    if not held.size:
-        return []
-    place = np.searchsorted(ordered := np.sort(held), levels)
-    places: list[int] = np.unique(np.clip([place - 1, place], 0, held.size - 1)).tolist()
-    return [float(ordered[k]) for k in places]
 
 
 def _bridge_step(

@@ -14,7 +14,6 @@ k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -24,7 +23,7 @@ from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Flags, frozen
-from auditor.numerics.linear_algebra import in_own_units
+from auditor.numerics.linear_algebra import check_covariance
 from auditor.registry import PluginParameters
 from auditor.results.files import located
 
@@ -168,7 +167,8 @@ class NoiseDensity:
         elif v > EXACT_TAIL:
             return _saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * np.exp(log_skellam(at, v)))
         else:
-            beyond = _each_once(lambda k: scipy.special.chndtr(v, 2.0 * (k + 1.0), v), at)
+            k, which = np.unique(at, return_inverse=True)
+            beyond = scipy.special.chndtr(v, 2.0 * (k + 1.0), v)[which]
         return beyond + 0.5 * self.pdf(t)
 
 
@@ -225,11 +225,6 @@ def _log_bessel(k: Array, v: float) -> Array:
     with np.errstate(divide="ignore"):
         near = np.log(scipy.special.ive(k, v))
     return np.where((R < FAR) & np.isfinite(near), near, far)
-
-
-def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    most = float(k.max(initial=0.0)) + 1.0
-    return function(np.arange(most))[k.astype(int)] if k.size > most else function(k)
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -317,26 +312,6 @@ NoiseShape = (
     | DissimilarShape
     | MatrixShape
 )
-
-
-def check_covariance(rows: Any) -> Array:
-    """Return an exactly symmetric covariance matrix, or raise ValueError."""
-    try:
-        K = np.asarray(rows, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "must be a square matrix of numbers, every row as long as the first"
-        ) from None
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"must be a square matrix; got shape {K.shape}")
-    if not np.isfinite(K).all():
-        raise ValueError("must be finite and symmetric, as a covariance is")
-    C, _ = in_own_units(K)
-    if np.abs(C - C.T).max(initial=0.0) > 1e-9 * max(1.0, np.abs(C).max(initial=0.0)):
-        raise ValueError("must be finite and symmetric, as a covariance is")
-    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
-        raise ValueError("must be positive semi-definite, as a covariance is")
-    return (K + K.T) / 2
 
 
 def noise_shape(

@@ -97,15 +97,9 @@ def ranges(copies: Sequence[ClassRecords]) -> Pair:
     """Each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
-    low = [
-        np.where(seen[:, None], copy["low"], -np.inf)
-        for seen, copy in zip(shown.T, copies, strict=True)
-    ]
-    high = [
-        np.where(seen[:, None], copy["high"], np.inf)
-        for seen, copy in zip(shown.T, copies, strict=True)
-    ]
-    return np.max(low, axis=0), np.min(high, axis=0)
+    seen = shown.T[:, :, None]
+    low, high = (np.stack([copy[end] for copy in copies]) for end in ("low", "high"))
+    return np.where(seen, low, -np.inf).max(axis=0), np.where(seen, high, np.inf).min(axis=0)
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:

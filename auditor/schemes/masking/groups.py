@@ -14,6 +14,7 @@ from pydantic import Field
 from auditor.base import AuditorError, counted
 from auditor.base.types import Array, Indices, Levels
 from auditor.numerics.random_streams import Rng
+from auditor.numerics.statistics import standardised
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import LevelRange
 from auditor.schemes.masking.masked import MaskedScheme
@@ -42,12 +43,6 @@ class GroupScheme(MaskedScheme):
 def grouping_seconds(rows: int, width: int, k: float) -> float:
     """Approximate seconds of MDAV on one core."""
     return (NEAREST + NEAREST_VALUE * width) * rows**2 / k
-
-
-def in_deviations(X: Array) -> Array:
-    """Standardised columns, shape (n, N); constant ones are 0."""
-    deviation = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
 
 
 def mdav(Z: Array, k: int) -> Indices:
@@ -140,7 +135,7 @@ class Condensation(GroupScheme):
         return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
+        g, Y = nearest_to_random(standardised(X), int(level), rng), np.empty_like(X)
         for number in range(g.max() + 1):
             rows = np.flatnonzero(g == number)
             Y[rows] = drawn_alike(X[rows], rng)
@@ -184,5 +179,5 @@ class MicroAggregation(GroupScheme):
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         if self.parameters.method == "mdav":
-            return means(X, mdav(in_deviations(X), int(level)))
+            return means(X, mdav(standardised(X), int(level)))
         return np.hstack([means(x[:, None], runs(x, int(level))) for x in X.T])

@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorError, counted, quoted
+from auditor.base import AuditorError, quoted
 from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
@@ -34,8 +34,8 @@ from auditor.schemes.replacement.base import (
     Copies,
     FreshCopies,
     UniformScheme,
+    by_attribute,
     categories_of,
-    check_columns,
     sent_through,
 )
 from auditor.schemes.replacement.law import MatrixLaw
@@ -103,20 +103,12 @@ class Pram(UniformScheme):
             raise AuditorError(
                 f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns"
             )
-        P = reduce(lambda one, other: np.asarray(np.kron(one, other)), self._by_attribute(table))
+        remedy = "; {column: [[...]]} gives one for each"
+        parts = by_attribute(self.parameters.matrix, table, "matrix", "none", "rows", remedy)
+        P = reduce(lambda one, other: np.asarray(np.kron(one, other)), map(np.array, parts))
         made = copy.copy(self)
         made._P = invariant(P, table.prior) if self.parameters.invariant else P
         return made
-
-    def _by_attribute(self, table: CategoricalTable) -> list[Array]:
-        stated, names = self.parameters.matrix, table.names
-        held = stated if isinstance(stated, dict) else {names[0]: stated}
-        check_columns(held, names, "matrix", "none", "; {column: [[...]]} gives one for each")
-        for attribute in table.attributes:
-            if len(held[attribute.name]) != attribute.size:
-                has = f"{counted(attribute.size, 'value')}; its matrix has {counted(len(held[attribute.name]), 'row')}"
-                raise AuditorError(f"matrix: column {quoted(attribute.name)} has {has}")
-        return [np.array(held[name], dtype=float) for name in names]
 
     def transition(self, level: float, size: int) -> Array:
         """``T(p)``, shape (s, s).

@@ -27,21 +27,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from auditor.base import AuditorError, counted, did_you_mean, quoted
-from auditor.base.types import Array, Codes, Indices, Integers, Levels, Names, unprinted
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, code_type
+from auditor.base.types import Array, Codes, Indices, Integers, Levels, unprinted
+from auditor.data.columns.categorical_table import CategoricalTable, code_type
 from auditor.data.table import DataUse, Table
-from auditor.numerics.blocks import row_blocks
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import Rng, stream
 from auditor.results.records import Drawn
@@ -238,8 +236,8 @@ class Copies(ABC):
 
     def history_sizes(self) -> Integers:
         """Each tuple's changes of value by falling level, plus 1, (n,)."""
-        order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
-        copies = (self.copy(place + 1) for place in order)
+        order = np.argsort(-np.array(self.levels), kind="stable") + 1
+        copies = map(self.copy, order.tolist())
         sizes = np.ones(self.original.size, dtype=np.int64)
         for before, after in pairwise(copies):
             sizes += before != after
@@ -263,32 +261,6 @@ class FreshCopies(Copies):
         fresh = np.flatnonzero(rng.random(values.size) >= level)
         values[fresh] = replacements(rng, fresh.size, self.size, self.pi)
         return values
-
-
-def code_blocks(codes: Codes) -> list[Codes]:
-    """Column's blocks, in order."""
-    return [codes[a:b] for a, b in row_blocks(codes.size, BLOCK_WIDTH)]
-
-
-class BlockedCopies(Copies):
-    """Copies of a column drawn block by block."""
-
-    def __init__(self, blocks: Sequence[Copies], key: Key) -> None:
-        self.blocks, first = list(blocks), blocks[0]
-        original = np.concatenate([block.original for block in blocks])
-        super().__init__(original, first.size, key, first.pi)
-        self.levels = list(first.levels)
-
-    def skip(self, level: float, key: Key | None = None) -> None:
-        self.levels.append(level)
-        for k, block in enumerate(self.blocks):
-            block.skip(level, replace(key or self.key, block=k))
-
-    def copy(self, number: int) -> Codes:
-        return np.concatenate([block.copy(number) for block in self.blocks])
-
-    def history_sizes(self) -> Integers:
-        return np.concatenate([block.history_sizes() for block in self.blocks])
 
 
 class UniformScheme(Scheme):
@@ -323,14 +295,6 @@ class UniformScheme(Scheme):
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Generator of a column's copies, from codes of shape (n,)."""
-
-    def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Generator of a column's copies, block by block."""
-        blocks = [
-            self.copies(part, size, replace(key, block=k))
-            for k, part in enumerate(code_blocks(original))
-        ]
-        return BlockedCopies(blocks, key)
 
     def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")
@@ -432,17 +396,6 @@ def checked(stated: Replacement) -> Replacement:
     return stated
 
 
-def parsed(stated: Any) -> Replacement:
-    """Return the parameter from an unchecked value, or raise ``ValueError``."""
-    try:
-        form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
-    except ValidationError:
-        raise ValueError(
-            "replacement must be uniform, prior, a list of chances, or {column: [...]}"
-        ) from None
-    return checked(form)
-
-
 def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
     return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
 
@@ -454,51 +407,46 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
     """
     if stated == "uniform":
         return None
+    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
+    axes = set(range(whole.ndim))
     parts = (
-        _marginals(table)
+        [whole.sum(axis=tuple(axes - {axis})) for axis in axes]
         if stated == "prior"
-        else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+        else [
+            np.asarray(shares) / sum(shares)
+            for shares in by_attribute(stated, table, "replacement", "no chances", "chances")
+        ]
     )
     return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
 
 
-def _marginals(table: CategoricalTable) -> list[Array]:
-    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
-    axes = range(whole.ndim)
-    return [whole.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+def by_attribute(
+    stated: Any, table: CategoricalTable, what: str, none: str, one: str, remedy: str = ""
+) -> list[Any]:
+    """A parameter's part for each column, with an item per category (``AuditorError``).
 
-
-def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
-    held, names = _columns(stated), table.names
-    if "" in held and "" not in names:
-        if len(names) > 1:
-            every = ", ".join(map(quoted, names))
-            raise AuditorError(
-                f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
-            )
-        held = {names[0]: held[""]}
-    check_columns(held, names, "replacement", "no chances")
-    for attribute in table.attributes:
-        if len(shares := held[attribute.name]) != attribute.size:
-            wanted = f"{attribute.size:,} chances, one for each category in order"
-            raise AuditorError(
-                f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
-            )
-    return [held[name] for name in names]
-
-
-def check_columns(
-    held: Iterable[str], names: Names, what: str, none: str, remedy: str = ""
-) -> None:
-    """Refuse a parameter that lacks or adds a column (``AuditorError``)."""
+    ``stated`` maps columns to parts, or is the part of the only column.
+    """
+    names = table.names
+    if not isinstance(stated, dict) and len(names) > 1:
+        every = ", ".join(map(quoted, names))
+        raise AuditorError(
+            f"{what} must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
+        )
+    held = stated if isinstance(stated, dict) else {names[0]: stated}
     for name in held:
         if name not in names:
             raise AuditorError(
                 f"{what} names column {quoted(name)}, which is not perturbed{did_you_mean(name, names)}"
             )
-    for name in names:
-        if name not in held:
-            raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
+    for attribute in table.attributes:
+        which = f"column {quoted(attribute.name)}"
+        if attribute.name not in held:
+            raise AuditorError(f"{what} has {none} for {which}{remedy}")
+        if (found := len(held[attribute.name])) != attribute.size:
+            wanted = f"{attribute.size:,} {one}, one for each category in order"
+            raise AuditorError(f"{what} of {which} must have {wanted}; got {found:,}")
+    return [held[name] for name in names]
 
 
 def never_drawn(pi: Array | None) -> str:

@@ -130,7 +130,8 @@ class UniformLaw:
     @property
     def descending(self) -> list[int]:
         """Places of the copies by falling retention."""
-        return sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
+        order: list[int] = np.argsort(-np.array(self.levels), kind="stable").tolist()
+        return order
 
     @property
     def best(self) -> int:
