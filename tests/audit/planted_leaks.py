@@ -114,6 +114,7 @@ LEAKS = {
     "rows from the end": Leak(skewed, lambda rng, X: [X[::-1]], (1e-9, 1e-9)),
     "three of four rows moved by one": Leak(
         normal, lambda rng, X: [np.where(rng.random(X.shape) < 0.75, np.roll(X, 1, axis=0), X)], (0.5, 0.5)),
+    "running totals in shuffled rows": Leak(skewed, lambda rng, X: [X[o := rng.permutation(ROWS)].cumsum(axis=0)[o.argsort()]], (0.01, 0.01)),
     "blocks of 100 shifted": Leak(skewed, lambda rng, X: [by_blocks(X, 100, False)], (0.35, 0.35)),
     "blocks of 100 turned round": Leak(skewed, lambda rng, X: [by_blocks(X, 100, True)], (0.35, 0.35)),
     "blocks of 1,000 shifted": Leak(skewed, lambda rng, X: [by_blocks(X, 1_000, False)], (0.35, 0.35)),

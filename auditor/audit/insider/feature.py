@@ -77,8 +77,15 @@ class Shown:
 
     @cached_property
     def orders(self) -> list[Indices]:
-        """Rows in the order of each of the first cells."""
-        return [column.argsort(kind="stable") for column in self.flat.T[:FEW]]
+        """Rows in file order, and in the order of each leading column."""
+        sorted_rows = [column.argsort(kind="stable") for column in self.leading.T]
+        return [np.arange(len(self.cells)), *sorted_rows]
+
+    @cached_property
+    def leading(self) -> Array:
+        """First cells and first shown numbers, shape (n, at most 2 ``FEW``)."""
+        width = self.flat.shape[1]
+        return np.hstack([self.flat[:, :FEW], self.numbers[:, width : width + FEW]])
 
     @cached_property
     def differences(self) -> Array:

@@ -51,6 +51,19 @@ class Neighbours(Feature):
             "rest", lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), series, BESIDE
         )
         yield from each("next in order", next_in_order, series, range(len(shown.orders)))
+        leading, orders = (range(len(one)) for one in (shown.leading.T, shown.orders))
+        yield from each("step", step, leading, orders, (0, 1))
+
+
+def step(c: int, other: int, after: int, shown: Shown) -> Array:
+    """Step of a leading column from the row before, or to the row after, in some order.
+
+    Such steps of a running total are its parts.
+    """
+    order = shown.orders[other]
+    y, found = shown.leading[order, c], np.empty(len(order))
+    found[order] = np.diff(y, prepend=y[0], append=y[-1])[after : after + len(y)]
+    return found
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
