@@ -360,10 +360,12 @@ def _enumerated(names: list[str]) -> str:
 __all__ = ["pa", "pd", "pq", "scipy"]
 
 
-class _Deferred(ModuleType):
+class Deferred(ModuleType):
+    """A module, imported at the first use of one of its names."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)
 
 
 if not TYPE_CHECKING:
-    pa, pd, pq, scipy = map(_Deferred, ("pyarrow", "pandas", "pyarrow.parquet", "scipy"))
+    pa, pd, pq, scipy = map(Deferred, ("pyarrow", "pandas", "pyarrow.parquet", "scipy"))

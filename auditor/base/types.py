@@ -9,6 +9,11 @@ from typing import Any, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import Deferred
+
+# scipy copies every name of numpy; importing f2py takes 0.03 s
+vars(np).setdefault("f2py", Deferred("numpy.f2py"))
+
 Generator: TypeAlias = "np.random.Generator"
 Array = NDArray[np.float64]
 """Real numbers: table rows, moments or weights, with shapes in docstrings."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from auditor import registry
 from auditor.base import AuditorError, PluginError
@@ -37,7 +37,6 @@ Selector = Callable[[Measurement], bool]
 class Filter(PluginParameters):
     """The cells that an expectation covers; an absent field covers all."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     scheme: Names | None = None
     """scheme ids"""
     attack: Names | None = None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import ClassVar, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from auditor.base import scipy
 from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
@@ -48,7 +48,6 @@ gave 0.93 ± 0.95 where 0.29 is true."""
 class Limits(PluginParameters):
     """At least one bound, in the metric's unit."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     at_least: float | None = None
     """smallest value allowed"""
     at_most: float | None = None

@@ -16,7 +16,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     WithJsonSchema as Schema,
@@ -24,7 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from auditor.base import AuditorError, did_you_mean, quoted, shortened
-from auditor.registry import PluginParameters
+from auditor.registry import PluginParameters, described
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]
@@ -80,7 +79,6 @@ class Form(PluginParameters):
     ``alone`` is the field of a bare value, as in ``{known-records: 10}``.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     alone: ClassVar[str] = ""
 
     @classmethod
@@ -204,7 +202,7 @@ def _fields(model: type[BaseModel], place: Path) -> dict[str, str | None]:
     return {
         field.alias or name: field.description
         for each in models
-        for name, field in each.model_fields.items()
+        for name, field in described(each).items()
     }
 
 

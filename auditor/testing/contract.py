@@ -16,7 +16,7 @@ from auditor.base import pd
 from auditor.base.types import Options
 from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
-from auditor.registry import KINDS, Plugin, get as get, names as names
+from auditor.registry import KINDS, Plugin, described, get as get, names as names
 from auditor.scenario.yaml_document import load
 
 SEED = 20_090_101
@@ -105,17 +105,17 @@ class Contract:
             f"a `name` and one of the kinds {', '.join(KINDS)}",
             f"name {name!r}",
         )
-        summary, fields = cls.summary(), cls.Parameters.model_fields
+        summary, fields = cls.summary(), described(cls.Parameters)
         self.require(
             "documented",
             len(summary) > 20 and summary.endswith("."),
             "a docstring whose first line is a sentence, as `auditor list` shows it",
             repr(summary),
         )
-        described, a_text = "parameters described", "a docstring of `Parameters`"
-        self.require(described, cls.Parameters.__doc__, a_text, "none")
+        stated, a_text = "parameters described", "a docstring of `Parameters`"
+        self.require(stated, cls.Parameters.__doc__, a_text, "none")
         for name, info in fields.items():
-            self.require(described, info.description, f"a description of {name!r}", "none")
+            self.require(stated, info.description, f"a description of {name!r}", "none")
         self.require(
             "unknown parameters refused",
             not self._is_accepted({**self.parameters, "no-such-thing": 1}),
