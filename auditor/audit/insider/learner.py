@@ -21,10 +21,12 @@ Assumed, *not checked*: records are perturbed alike, except for what a column or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
@@ -99,40 +101,72 @@ class Chosen(NamedTuple):
     """Column and mean in all rows, means of training rows from the other part, (n, 2)."""
 
 
+class Level(NamedTuple):
+    """A column, its bins in a task's rows, whether these have an order and may divide rows.
+
+    ``of`` is the place of the only prediction that may use it, −1 for all.
+    """
+
+    column: Column
+    bins: Indices
+    ordered: bool
+    divides: bool
+    of: int
+
+
 @unprinted
 class Task:
-    """Prediction of one attribute in some rows from the others.
+    """Predictions of attributes in some rows from the others.
 
     Attributes
     ----------
-    known : Known
-        Of the training rows.
+    known : sequence of Known
+        Of the training rows, by prediction.
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
         Their halves.
     run : int
         Rows of a run of neighbours.
+    levels : list of Level
+        Columns that were tried.
+    chosen : list of lists of Chosen
+        Columns that help each prediction, best first.
     """
 
-    known: Known
+    known: Sequence[Known]
     taught: Indices
     parts: tuple[Indices, Indices]
     run: int
+    levels: list[Level] = field(default_factory=list)
+    chosen: list[list[Chosen]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def rows(self) -> Indices:
         """Rows that decide on a division."""
-        return self.taught[:: max(1, len(self.taught) // (2 * SCORED_ROWS))]
+        few = min(len(self.taught), 2 * SCORED_ROWS)
+        return self.taught[np.linspace(0, len(self.taught) - 1, few).astype(np.intp)]
 
+    @cached_property
+    def tested(self) -> list[Indices]:
+        """Rows of the second and of the first half for scores."""
+        return [part[:: max(1, len(part) // SCORED_ROWS)] for part in self.parts[::-1]]
 
-class Level(NamedTuple):
-    """A column, its bins in a task's rows, and whether it has an order and may divide rows."""
+    @cached_property
+    def starts(self) -> Indices:
+        """Places among tested rows where runs of neighbours begin."""
+        runs = np.concatenate([rows // self.run for rows in self.tested])
+        return np.flatnonzero(np.diff(runs, prepend=-1))
 
-    column: Column
-    bins: Indices
-    ordered: bool
-    divides: bool
+    @cached_property
+    def left(self) -> Array:
+        """Residuals by prediction, shape (N, n)."""
+        return np.array([one.left for one in self.known])
+
+    def inside(self, k: int, here: Flags) -> Task:
+        """One prediction in the rows of a part."""
+        taught, *halves = (rows[here[rows]] for rows in (self.taught, *self.parts))
+        return Task([self.known[k].only(taught)], taught, (halves[0], halves[1]), self.run)
 
 
 def edges_of(v: Array | Indices) -> Array | None:
@@ -150,15 +184,16 @@ def binned(v: Array | Indices, edges: Array | None) -> Indices:
 
 
 def bin_means(bins: Indices, r: Array, size: int) -> Array:
-    """Means of r by bin, shape (size,), shrunk to 0 by their noise."""
+    """Means of each row of r, (N, m), by bin, shape (N, size), shrunk to 0 by their noise."""
     counts = np.bincount(bins, minlength=size)
-    means = np.bincount(bins, r, size) / np.maximum(counts, 1)
+    means = np.array([np.bincount(bins, one, size) for one in r]) / np.maximum(counts, 1)
     m, met = len(bins), int(np.count_nonzero(counts))
-    between = float(counts @ means**2)
-    within = (float(r @ r) - between) / max(1, m - met)
+    between = means**2 @ counts
+    within = (np.einsum("jt,jt->j", r, r) - between) / max(1, m - met)
     signal = (between - met * within) / m  # variance of the true means, by moments
-    shrink = np.float64(within) / signal if signal > 1e-12 * within else np.inf
-    return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)))
+    there = signal > 1e-12 * within
+    shrink = np.where(there, within / np.where(there, signal, 1.0), np.inf)
+    return np.asarray(means / (1.0 + shrink[:, None] / np.maximum(counts, 1)))
 
 
 def families() -> list[Feature]:
@@ -166,15 +201,19 @@ def families() -> list[Feature]:
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
-def helpful(shown: Shown, tasks: Sequence[Task]) -> tuple[list[list[Chosen]], list[list[Level]]]:
-    """Columns that help each task, best first, and all columns; none for few rows."""
-    found: list[list[Chosen]] = [[] for _ in tasks]
-    levels: list[list[Level]] = [[] for _ in tasks]
+def look(shown: Shown, tasks: Sequence[Task]) -> None:
+    """Try all columns in each task and choose those that help; none for few rows."""
     enough = min(len(task.taught) for task in tasks) >= FEWEST_ROWS
+    for task in tasks:
+        task.chosen[:] = [[] for _ in task.known]
     for family in families() if enough else ():
-        for best, tried in zip(found, _tried(family, shown, tasks, levels), strict=True):
-            best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
-    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found], levels
+        for task, found in zip(tasks, _tried(family, shown, tasks), strict=True):
+            for best, tried in zip(task.chosen, found, strict=True):
+                best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
+    for task in tasks:
+        task.chosen[:] = [
+            sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in task.chosen
+        ]
 
 
 class Binned(NamedTuple):
@@ -190,141 +229,174 @@ class Binned(NamedTuple):
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
-def _tried(
-    family: Feature, shown: Shown, tasks: Sequence[Task], levels: list[list[Level]]
-) -> list[list[Chosen]]:
-    found: list[list[Chosen]] = [[] for _ in tasks]
-    places = list(zip(found, levels, tasks, strict=True))
+def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[list[Chosen]]]:
+    found: list[list[list[Chosen]]] = [[[] for _ in task.known] for task in tasks]
 
-    def level(column: Column, one: Binned, task: Task) -> Level:
+    def tried(column: Column, learnt: Sequence[Binned], task: Task, best: Any, k: int) -> None:
+        one = learnt[0]
         small = np.min_scalar_type(int(one.bins.max()))  # a level is kept for every column and task
         bins = one.bins[task.rows].astype(small)
-        return Level(column, bins, one.edges is not None, family.divides)
+        task.levels.append(Level(column, bins, one.edges is not None, family.divides, k))
+        some = slice(None) if k < 0 else slice(k, k + 1)
+        if len(learnt) == 3:
+            for chosen, helps in zip(best[some], _try(column, learnt, task, some), strict=True):
+                chosen += helps
 
     if not family.learns:
-        for _, column in family.columns(shown, tasks[0].known):
+        for _, column in family.columns(shown, tasks[0].known[0]):
             one = Binned.of(column(shown))
-            for each, own, task in places:
-                own.append(level(column, one, task))
-                each += _try(column, [one] * 3, task)
+            for task, best in zip(tasks, found, strict=True):
+                tried(column, [one] * 3, task, best, -1)
         return found
-    for each, own, task in places:
-        learnt = [
-            dict(family.columns(shown, known))
-            for known in (task.known, *map(task.known.only, task.parts))
-        ]
-        for name, column in learnt[0].items():
-            own.append(level(column, one := Binned.of(column(shown)), task))
-            if all(name in columns for columns in learnt):
-                rest = [Binned.of(columns[name](shown)) for columns in learnt[1:]]
-                each += _try(column, [one, *rest], task)
+    for task, best in zip(tasks, found, strict=True):
+        for k, known in enumerate(task.known):
+            learnt = [
+                dict(family.columns(shown, each)) for each in (known, *map(known.only, task.parts))
+            ]
+            for name, column in learnt[0].items():
+                same = [columns[name] for columns in learnt if name in columns]
+                tried(column, [Binned.of(one(shown)) for one in same], task, best, k)
     return found
 
 
-def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
+def _try(column: Column, learnt: Sequence[Binned], task: Task, some: slice) -> list[list[Chosen]]:
+    """The column, for each prediction that it helps."""
     values, bins, edges = zip(*learnt, strict=True)
-    size, r = max(int(each.max()) + 1 for each in bins), task.known.left
+    size, r = max(int(each.max()) + 1 for each in bins), task.left[some]
+    found: list[list[Chosen]] = [[] for _ in r]
     if size == 1:
-        return []
+        return found
     means = [
-        bin_means(each[part], r[part], size)
+        bin_means(each[part], r[:, part], size)
         for each, part in zip(bins[1:], task.parts, strict=True)
     ]
-    tested = [part[:: max(1, len(part) // SCORED_ROWS)] for part in task.parts[::-1]]
-    gains = np.concatenate(
+    gains = np.hstack(
         [
-            (m := mean[which[rows]]) * (2.0 * r[rows] - m)
-            for mean, which, rows in zip(means, bins[1:], tested, strict=True)
+            (m := mean[:, which[rows]]) * (2.0 * r[:, rows] - m)
+            for mean, which, rows in zip(means, bins[1:], task.tested, strict=True)
         ]
     )
-    far = FAR * np.abs(gains).mean()
+    far = FAR * np.abs(gains).mean(axis=1, keepdims=True)
     bounded = np.clip(gains, -far, far)
-    squares = float(bounded @ bounded)
+    squares = np.einsum("jt,jt->j", bounded, bounded)
     if task.run > 1:
-        runs = np.concatenate([rows // task.run for rows in tested])
-        sums = np.add.reduceat(bounded, np.flatnonzero(np.diff(runs, prepend=-1)))
-        squares = max(squares, float(sums @ sums))
-    if gains.mean() <= 0 or bounded.sum() <= HELPS * np.sqrt(squares):
-        return []
-    encoder = Encoder(
-        edges[0], np.append(bin_means(bins[0][task.taught], r[task.taught], size), 0.0)
-    )
-    found = encoder(values[0])
-    for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
-        found[rows] = np.column_stack([v, mean[which]])[rows]
-    return [Chosen(column, encoder, float(gains.mean()), found)]
+        sums = np.add.reduceat(bounded, task.starts, axis=1)
+        squares = np.maximum(squares, (sums**2).sum(axis=1))
+    saved = gains.mean(axis=1)
+    for k in np.flatnonzero((saved > 0) & (bounded.sum(axis=1) > HELPS * np.sqrt(squares))):
+        whole = bin_means(bins[0][task.taught], r[[k]][:, task.taught], size)[0]
+        encoder = Encoder(edges[0], np.append(whole, 0.0))
+        shown = encoder(values[0])
+        for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
+            shown[rows] = np.column_stack([v, mean[k][which]])[rows]
+        found[k] = [Chosen(column, encoder, float(saved[k]), shown)]
+    return found
 
 
-def divided(
-    shown: Shown, levels: Sequence[Level], task: Task, x: Array
-) -> tuple[Flags, Array] | None:
-    """Surest division of the rows by the bins of a column, and numbers that help in the part.
+def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | None]:
+    """For each x: surest division of rows by a column's bins, and numbers that help in the part.
 
-    | symbol | meaning |
-    | --- | --- |
-    | ``u, s`` | normal scores of a column, and of x less their mean by bin |
-    | ``a`` | size of residuals of x by least squares on all numbers |
-    | ``b`` | likewise by bin, fitted to the other half of the rows |
-    | ``e`` | ``u s`` for each column, and ``a − b`` |
+    | symbol | meaning | shape |
+    | --- | --- | --- |
+    | ``x, s`` | values to predict; their normal scores less the mean by bin | (m, N) |
+    | ``u`` | normal scores of columns | (m, C) |
+    | ``a`` | size of residuals of x by least squares on all numbers | (m, N) |
+    | ``b`` | likewise by bin, fitted to the other half of the rows | (m, N) |
+    | ``e`` | ``u s`` for each column, and ``a − b`` | (m,) |
 
     The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
     Hilferty). ``a − b`` is tested against a mean of 0.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, n)
+        Values of the training rows.
     """
-    rows, some = task.rows, [one for one in levels if one.ordered]
-    m, sure, best = len(rows), SURELY, None
-    y, half = x[rows, None], np.arange(m) % 2
+    rows, some = task.rows, [one for one in task.levels if one.ordered]
+    m, N = len(rows), len(x)
+    y, half = x[:, rows].T, np.arange(m) % 2
     numbers = shown.numbers[:, :MOST_BESIDE]
     D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
-    ranks = column_ranks(np.column_stack([y, *(one.bins for one in some)])) - 0.5 / m
-    x_scores, U = np.split(standardised(scipy.special.ndtri(ranks), 1e-9), [1], axis=1)
-    both, of_size = (each.astype(np.float32, "C") for each in (np.hstack([U * x_scores, U]), U**2))
+    scores = standardised(scipy.special.ndtri(column_ranks(y) - 0.5 / m), 1e-9)
+    U = np.column_stack([normal_scores(one.bins) for one in some])
+    of_size, weights = U**2, np.column_stack([np.ones(m), scores])
+    mine = np.array([one.of for one in some]) == np.arange(N)[:, None]
+    mine |= np.array([one.of for one in some]) < 0
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
-    squares, width = (D[:, :, None] * D[:, None, :]).reshape(m, -1), D.shape[1]
-    for gate in (one for one in levels if one.divides):
+    squares = (D[:, :, None] * D[:, None, :]).reshape(m, -1)
+    crossed, width = (D[:, :, None] * y[:, None, :]).reshape(m, -1), D.shape[1]
+    sure, best = np.full(N, SURELY), list[tuple[Column, Column | None, Array] | None]([None] * N)
+    for gate in (one for one in task.levels if one.divides):
         bins = gate.bins.astype(np.intp)
-        of, n, d = *sums_by(bins), len(np.unique(bins)) - 1
+        n, d = np.bincount(bins), len(np.unique(bins)) - 1
         if not 0 < d < m // 4:
             continue
-        of_half, _ = sums_by(2 * bins + half)
+        of_half = sums_by(2 * bins + half, np.ones((m, 1)))
         gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
-        fits = np.linalg.solve(gram, (of_half @ (D * y))[:, :, None])[:, :, 0]
+        fits = np.linalg.solve(gram, (of_half @ crossed).reshape(-1, width, N))
         other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
-        gain = a - np.abs(y - (D * fits[other]).sum(axis=1, keepdims=True))
-        mean = of @ x_scores / n
-        rest = x_scores - mean[bins]
-        sums, own = np.hsplit((of @ both).astype(np.float64), 2)
-        sums -= mean * own  # of e by bin
-        whole = (rest[:, 0].astype(np.float32) ** 2 @ of_size).astype(np.float64)
-        between = (sums**2 / n).sum(axis=0)
-        within = np.maximum((whole - between) / (m - d - 1), 1e-9 * whole / m + 1e-300)
-        ratio = (between - sums.sum(axis=0) ** 2 / m) / d / within
-        z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
-        z = np.append(z, gain.sum() / np.sqrt((gain**2).sum() + 1e-300))
-        if z.max() > sure:
-            sure, k = float(z.max()), int(z.argmax())
-            found = (some[k].column, U[:, [k]] * rest) if k < len(some) else (None, gain)
-            best = gate.column, found[0], found[1][:, 0]
-    if best is None:
-        return None
-    gate_of, helps, gain = best
+        gain = a - np.abs(y - np.einsum("tw,twk->tk", D, fits[other]))
+        n = np.maximum(n, 1)[:, None]
+        own, *sums = np.vsplit((sums_by(bins, weights) @ U).astype(np.float64), N + 1)
+        mean = np.array([np.bincount(bins, column) for column in scores.T]).T / n
+        rest = scores - mean[bins]
+        whole = ((rest.astype(np.float32) ** 2).T @ of_size).astype(np.float64)
+        for k in range(N):
+            of_e = sums[k] - mean[:, [k]] * own  # sums of e by bin
+            between = (of_e**2 / n).sum(axis=0)
+            within = np.maximum((whole[k] - between) / (m - d - 1), 1e-9 * whole[k] / m + 1e-300)
+            ratio = (between - of_e.sum(axis=0) ** 2 / m) / d / within
+            z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
+            e = gain[:, k]
+            z = np.append(np.where(mine[k], z, -np.inf), e.sum() / np.sqrt((e**2).sum() + 1e-300))
+            if z.max() > sure[k]:
+                sure[k], c = float(z.max()), int(z.argmax())
+                helps = some[c].column if c < len(some) else None
+                e = U[:, c] * rest[:, k] if c < len(some) else e
+                best[k] = gate.column, helps, e
+    return [
+        None if found is None else _part(shown, rows, numbers, one, size, *found)
+        for found, one, size in zip(best, x, a.T, strict=True)
+    ]
+
+
+def _part(
+    shown: Shown,
+    rows: Indices,
+    numbers: Array,
+    x: Array,
+    a: Array,
+    gate: Column,
+    helps: Column | None,
+    gain: Array,
+) -> tuple[Flags, Array] | None:
     if helps is not None:
         numbers = np.column_stack([numbers, helps(shown)])
-    v = gate_of(shown)
+    v = gate(shown)
     inside = part_of(v, rows, gain)
     if not inside[rows].any():
         return None
     fit = least_squares(numbers, x, rows[inside[rows]])
-    inside = part_of(v, rows, a[:, 0] - np.abs(x - fit)[rows])
+    inside = part_of(v, rows, a - np.abs(x - fit)[rows])
     return (inside, numbers) if inside[rows].sum() > FEWEST_TOGETHER else None
 
 
-def sums_by(bins: Indices) -> tuple[Any, Array]:
-    """Sparse matrix that sums rows by bin, and numbers of rows, shape (bins, 1)."""
-    shape = len(bins), int(bins.max()) + 1
-    of = scipy.sparse.csr_array(
-        (np.ones(shape[0], np.float32), bins, np.arange(shape[0] + 1)), shape
-    )
-    return of.T.tocsr(), np.maximum(np.bincount(bins), 1)[:, None]
+def normal_scores(bins: Indices) -> NDArray[np.float32]:
+    """Standardised normal scores of ordered bins, with equal ranks in a bin; 0 for one bin."""
+    counts = np.bincount(bins)
+    rank = np.clip((np.cumsum(counts) - counts / 2.0) / len(bins), 1e-9, 1.0 - 1e-9)
+    score = scipy.special.ndtri(rank)
+    score -= counts @ score / len(bins)
+    deviation = np.sqrt(counts @ score**2 / len(bins))
+    return (score / deviation if deviation > 1e-9 else 0.0 * score).astype(np.float32)[bins]
+
+
+def sums_by(bins: Indices, weights: Array) -> Any:
+    """Sparse matrix of weighted sums by bin, shape (q b, m), for weights of shape (m, q)."""
+    (m, q), b = weights.shape, int(bins.max()) + 1
+    places = bins[:, None] + b * np.arange(q)
+    each = weights.ravel().astype(np.float32), places.ravel(), q * np.arange(m + 1)
+    return scipy.sparse.csr_array(each, (m, q * b)).T.tocsr()
 
 
 def part_of(v: Array | Indices, rows: Indices, e: Array) -> Flags:
@@ -432,50 +504,44 @@ def fit(
         Rows of a run of neighbours.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
-    moved = moved_rows(shown, x, ranks)
-    for j in range(N):
-        for number, taught in enumerate(folds):
+    moved, goals = moved_rows(shown, x, ranks), list[Array]()
+    for number, taught in enumerate(folds):
+        known = list[Known]()
+        for j in range(N):
             base = (
                 least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
             )
-            known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base, moved)
-            known = known.only(taught)
-            first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
-            tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
-    goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
-    models = [
-        _in_parts(shown, task, best, levels, goal, size, MOST_DIVISIONS)
-        for task, best, levels, goal in zip(tasks, *helpful(shown, tasks), goals, strict=True)
-    ]
-    return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
+            one = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base, moved)
+            known.append(one.only(taught))
+        first_part, second = dealt(len(taught), stream(0, "insider", name, 0, number), run)
+        tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
+        goals.append(x.T if first is None else tasks[-1].left)
+    look(shown, tasks)
+    found = [_in_parts(shown, *each, size) for each in zip(tasks, goals, strict=True)]
+    return [list(models) for models in zip(*found, strict=True)]
 
 
 def _in_parts(
-    shown: Shown,
-    task: Task,
-    best: list[Chosen],
-    levels: Sequence[Level],
-    goal: Array,
-    size: Trees,
-    divisions: int,
-) -> Model:
-    model = _model(shown, task, best, goal, size)
-    division = divided(shown, levels, task, goal) if divisions and levels else None
-    if division is None:
-        return model
-    (inside, numbers), parts = division, list[Model]()
-    own = task.taught[inside[task.taught]]
-    before = np.abs(goal - model.predict(shown))[own].mean()
-    if error_within(numbers[own], goal[own]) > WORTH * before:
-        return model
-    for here in (inside, ~inside):
-        taught, *halves = (rows[here[rows]] for rows in (task.taught, *task.parts))
-        if min(map(len, halves)) < FEWEST_TOGETHER:
-            return model
-        part = Task(task.known.only(taught), taught, (halves[0], halves[1]), task.run)
-        (best,), (more,) = helpful(shown, [part])
-        parts.append(_in_parts(shown, part, best, more, goal, size, divisions - 1))
-    return replace(model, inside=inside, numbers=numbers, parts=parts)
+    shown: Shown, task: Task, goals: Array, size: Trees, divisions: int = MOST_DIVISIONS
+) -> list[Model]:
+    """Model of each prediction, in parts if the rows divide."""
+    models = [_model(shown, task, k, goal, size) for k, goal in enumerate(goals)]
+    for k, division in enumerate(divided(shown, task, goals) if divisions and task.levels else ()):
+        if division is None:
+            continue
+        (inside, numbers), goal, own = division, goals[k], task.taught[division[0][task.taught]]
+        before = np.abs(goal - models[k].predict(shown))[own].mean()
+        parts = [task.inside(k, here) for here in (inside, ~inside)]
+        if (
+            error_within(numbers[own], goal[own]) > WORTH * before
+            or min(len(half) for part in parts for half in part.parts) < FEWEST_TOGETHER
+        ):
+            continue
+        for part in parts:
+            look(shown, [part])
+        found = [_in_parts(shown, part, goal[None], size, divisions - 1)[0] for part in parts]
+        models[k] = replace(models[k], inside=inside, numbers=numbers, parts=found)
+    return models
 
 
 def error_within(numbers: Array, y: Array) -> float:
@@ -492,8 +558,9 @@ def error_within(numbers: Array, y: Array) -> float:
     return float(min(np.abs(y - line).mean(), curves.min()))
 
 
-def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees) -> Model:
+def _model(shown: Shown, task: Task, k: int, goal: Array, size: Trees) -> Model:
     taught, cells = task.taught, np.hstack([shown.flat, shown.differences])
+    chosen, attribute = task.chosen[k], task.known[k].attribute
     values = np.hstack([cells, *(one.values for one in chosen)])
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
@@ -505,18 +572,12 @@ def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Tr
     linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
     low, high = float(y[taught].min()), float(y[taught].max())
     model = Model(
-        task.known.attribute,
-        chosen,
-        linear,
-        (scale[0], used),
-        None,
-        low - (high - low),
-        high + (high - low),
+        attribute, chosen, linear, (scale[0], used), None, low - (high - low), high + (high - low)
     )
     rest = y[taught] - model.linear_only(values[taught])
     if len(taught) < FEWEST_ROWS or rest.std() <= 1e-9 * y[taught].std():
         return model
-    seen, robust = _for_trees(values, shown, task.known.attribute)[taught], None
+    seen, robust = _for_trees(values, shown, attribute)[taught], None
     if size is STRONG:
         robust = grower(size, len(taught), "absolute_error").fit(seen, y[taught])
     return replace(model, trees=grower(size, len(taught)).fit(seen, rest), robust=robust)

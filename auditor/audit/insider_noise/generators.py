@@ -64,8 +64,32 @@ def _default(method: str, seed: int, size: int) -> Array:
 
 
 def _python(method: str, seed: int, size: int) -> Array:
-    PYTHON.seed(seed)
-    return np.array([getattr(PYTHON, method)() for _ in range(size)])
+    return python_draws([seed], size)[method][0]
+
+
+def python_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
+    """Draws of ``random.Random`` by method, (S, size), computed from its bits.
+
+    Five times as fast as its methods. ``gauss`` is a pair by Box and Muller, ``normalvariate`` a
+    ratio by Kinderman and Monahan, of which 0.73 are accepted: enough of ``2 size + 20``.
+    """
+    words, pairs = list[bytes](), 2 * size + 20
+    for seed in seeds:
+        PYTHON.seed(seed)
+        words.append(PYTHON.randbytes(16 * pairs))
+    high, low = np.frombuffer(b"".join(words), "<u4").reshape(len(seeds), 2 * pairs, 2).T
+    u = ((high >> 5) * 2.0**26 + (low >> 6)).T / 2.0**53
+    first, second = u[:, ::2], 1.0 - u[:, 1::2]
+    few = slice(0, -(-size // 2))
+    radius, angle = np.sqrt(-2.0 * np.log(second[:, few])), 2.0 * np.pi * first[:, few]
+    gauss = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=2)
+    ratio = 4.0 * np.exp(-0.5) / np.sqrt(2.0) * (first - 0.5) / second
+    order = np.argsort(ratio**2 / 4.0 > -np.log(second), axis=1, kind="stable")[:, :size]
+    return {
+        "random": u[:, :size],
+        "gauss": gauss.reshape(len(seeds), -1)[:, :size],
+        "normalvariate": np.take_along_axis(ratio, order, axis=1),
+    }
 
 
 STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
@@ -151,17 +175,18 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
     The former has the shape of Z and is infinite without a match. Copies count from 0.
     """
     left, causes = np.full(Z.shape, np.inf), dict[int, str]()
-    factors = [np.ones(X.shape), np.where(X == 0, 1.0, X)]
-    for factor in factors:
-        noise = Z / factor
-        ranks = np.array([standard_ranks(copy) for copy in noise])
-        for cause, draws in drawn_again(ranks, noise):
-            alike = np.mean([standard_ranks(part) for part in draws] * ranks, axis=1)
-            for copy, column in np.argwhere(np.abs(alike) > SAME).tolist():
-                rest = unpredicted(draws[copy, :, column], noise[copy, :, column])
-                share = np.square(rest * factor[:, column]).mean()
-                if share < 0.5 * left[copy, 0, column]:
-                    left[copy, :, column], causes[copy] = share, cause
+    factors = np.array([np.ones(X.shape), np.where(X == 0, 1.0, X)])
+    noise = (Z / factors[:, None]).reshape(-1, *X.shape)
+    ranks = np.array([standard_ranks(copy) for copy in noise])
+    for cause, draws in drawn_again(np.split(ranks, 2), np.split(noise, 2)):
+        e = np.array([standard_ranks(part) for part in draws])
+        alike = np.mean(np.concatenate([e, e]) * ranks, axis=1)
+        for place, column in np.argwhere(np.abs(alike) > SAME).tolist():
+            factor, copy = divmod(place, len(Z))
+            rest = unpredicted(draws[copy, :, column], noise[place, :, column])
+            share = np.square(rest * factors[factor, :, column]).mean()
+            if share < 0.5 * left[copy, 0, column]:
+                left[copy, :, column], causes[copy] = share, cause
     return left, causes
 
 
@@ -180,21 +205,28 @@ def unpredicted(e: Array, z: Array) -> Array:
     return min(line, monotone, key=lambda rest: float(np.square(rest).sum()))
 
 
-def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
+def drawn_again(ranks: Sequence[Array], noise: Sequence[Array]) -> Iterator[tuple[str, Array]]:
     """Yield causes and draws, (M, n, N), of seeds that match first draws.
 
     Popular seeds may have made other draws before, and each row may have a seed of its own.
+
+    Parameters
+    ----------
+    ranks, noise : sequence of ndarrays of shape (M, n, N)
+        By factor of the noise.
     """
-    shape, few = noise.shape, [one[:DRAWS] for part in (noise, ranks) for one in sequences(part)]
+    shape, few = noise[0].shape, [one[:DRAWS] for part in noise for one in sequences(part)]
+    few += [one[:DRAWS] for part in ranks for one in sequences(part)]
     P, seeds = standardised(np.array(few).T).astype(np.float32) / DRAWS, all_seeds()
     for stream, E in first_draws().items():
         alike = np.abs((E - E.mean(axis=1)[:, None]) / E.std(axis=1)[:, None] @ P) > SAME_FEW
         for seed in seeds[alike.any(axis=1)].tolist():
             yield from layouts(stream, seed, 0, shape)
-    probes = [part.ravel()[:PROBE] for copy in ranks for part in (copy, copy.T)]
-    G = scipy.fft.rfft(probes, len(seeds), axis=1).conj()
+    probes = [part.ravel()[:PROBE] for each in ranks for copy in each for part in (copy, copy.T)]
+    n = scipy.fft.next_fast_len(len(seeds), real=True)
+    G = scipy.fft.rfft(np.array(probes, dtype=np.float32), n, axis=1).conj()
     for (stream, seed), F in series().items():
-        found = np.abs(scipy.fft.irfft(F * G, len(seeds))) / PROBE > LIKE
+        found = np.abs(scipy.fft.irfft(F * G, n)[:, : len(seeds)]) / PROBE > LIKE
         for start in np.flatnonzero(found.any(axis=0)).tolist():
             if seed >= 0:
                 yield from layouts(stream, seed, start, shape)
@@ -210,9 +242,15 @@ def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
     found: dict[tuple[str, int], NDArray[Any]] = {
         (stream, -1): E[:, 0] for stream, E in first_draws().items()
     }
+    size = len(all_seeds())
     for stream, (draw, method) in STREAMS.items():
-        found |= {(stream, seed): draw(method, seed, len(all_seeds())) for seed in OFTEN}
-    return {key: scipy.fft.rfft((each - each.mean()) / each.std()) for key, each in found.items()}
+        found |= {(stream, seed): draw(method, seed, size) for seed in OFTEN}
+    # 77,541 has large prime factors: its transforms take five times as long
+    n = scipy.fft.next_fast_len(size, real=True)
+    return {
+        key: scipy.fft.rfft(((each - each.mean()) / each.std()).astype(np.float32), n)
+        for key, each in found.items()
+    }
 
 
 def sequences(U: Array) -> Iterator[Array]:
@@ -261,7 +299,26 @@ def first_draws() -> dict[str, NDArray[np.float32]]:
     A process draws them once.
     """
     seeds = all_seeds().tolist()
-    return {
-        stream: np.array([draw(method, seed, DRAWS) for seed in seeds], dtype=np.float32)
-        for stream, (draw, method) in STREAMS.items()
+    parts = [python_draws(seeds[k : k + 4_096], DRAWS) for k in range(0, len(seeds), 4_096)]
+    found: dict[Callable[..., Array], dict[str, Array]] = {
+        _legacy: {
+            method: np.array([_legacy(method, seed, DRAWS) for seed in seeds])
+            for method in ("standard_normal", "random_sample")
+        },
+        _default: default_draws(seeds),
+        _python: {name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
     }
+    return {
+        stream: found[draw][method].astype(np.float32) for stream, (draw, method) in STREAMS.items()
+    }
+
+
+def default_draws(seeds: Sequence[int]) -> dict[str, Array]:
+    """First draws of ``default_rng``, seeded once for both methods."""
+    uniform, normal = np.empty((2, len(seeds), DRAWS))
+    for place, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        rng.random(out=uniform[place])
+        rng.bit_generator.advance(-DRAWS)  # type: ignore[attr-defined]
+        rng.standard_normal(out=normal[place])
+    return {"random": uniform, "standard_normal": normal}
