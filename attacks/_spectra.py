@@ -11,7 +11,7 @@ In these coordinates the copy has covariance I within a row and its noise ``diag
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
 | trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in significant blocks of b, level λ | (K, N) | cai1999 |
-| groups | consecutive, of equally many rows; their means by place are shrunk by James and Stein's rule | (L, N) | |
+| seasons, groups | equal numbers of rows; their means by place are shrunk by James and Stein's rule | (L, N) | |
 | lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
@@ -35,8 +35,9 @@ PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
 MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
-SURE_GROUPS, FEWEST_GROUPS = 5.0, 20
-"""Standard errors by which ends of groups must be rougher, and fewest groups."""
+SURE_GROUPS, SURE_PERIOD, FEWEST_GROUPS = 5.0, 3.0, 20
+"""Standard errors by which ends of groups must be rougher, of any size and of a season, and fewest
+groups of any size."""
 MULTIPLE = 0.8
 """Least share of the largest excess, for longer groups: parts of groups have half of their ends."""
 SURE_BLOCK, RED = 3.0, 4.0
@@ -45,6 +46,8 @@ TREND_COSINES = 1, 8, 48
 """Numbers of slow cosines that show a trend together."""
 SLOWEST = 1e-4
 """Cycles over all rows of the sine that stands for a straight line."""
+FEWEST_SEASONS = 5
+"""Fewest repetitions of a season."""
 LINE_ALARM, TREND_ALARM = 1e-3, 0.02
 """Chances that rows without an order show a line, and a trend."""
 
@@ -75,17 +78,18 @@ class Lines:
 
     @classmethod
     def of(cls, y: Array, noise: Array, independent: bool) -> Lines:
-        """Fit lines to rows, shape (n, N); trends and groups under ``independent`` noise.
+        """Fit lines to rows, shape (n, N); trends and seasons under ``independent`` noise.
 
         ``noise`` has variances, shape (N,).
         """
-        n, period, fits = len(y), len(y), [cls.sharp]
+        n, period, p, fits = len(y), len(y), len(y), [cls.sharp]
         if independent:
-            period = group_rows(y / (y.std(axis=0) + 1e-300), n)
-            fits = [cls.trend, cls.periodic, cls.sharp]
+            p, fits = season(y, noise), [cls.trend, cls.periodic, cls.sharp]
+            rest = y - (place_means(y, p) if p else y.mean(axis=0))
+            period = group_rows(rest / (rest.std(axis=0) + 1e-300), n, p)
         found = cls.none(y.shape[1], period)
         for fit in fits:
-            more = fit(y - found.values(0, n), noise, period)
+            more = fit(y - found.values(0, n), noise, p or period)
             pairs = zip(np.split(found.factors[1:], 2), np.split(more.factors[1:], 2), strict=True)
             found = cls(
                 np.append(found.frequencies, more.frequencies),
@@ -106,21 +110,20 @@ class Lines:
 
     @classmethod
     def periodic(cls, y: Array, noise: Array, period: int) -> Lines:
-        """Return means of rows at equal places of groups, shrunk by James and Stein's rule.
-
-        None without groups.
-        """
+        """Return means of rows at equal places, shrunk by James and Stein's rule."""
         n, N = y.shape
         if n < 2 * period or period < 4:
             return cls.none(N, period)
-        groups = y.reshape(-1, period, N) - y.mean(axis=0)
-        means = groups.mean(axis=0)
-        error = (groups - means).var(axis=(0, 1)) / len(groups)
-        share = np.maximum(1.0 - (period - 3) * error / ((means**2).sum(axis=0) + 1e-300), 0.0)
-        F = np.fft.rfft(share * means, axis=0)[1:] * 2.0 / period
-        F[period // 2 - 1 :] /= 1.0 + (period % 2 == 0)
-        factors = np.vstack([np.zeros((1, N)), F.real, -F.imag])
-        return cls(np.arange(1, len(F) + 1) / period, factors, share * period / n, period)
+        y = y - y.mean(axis=0)
+        means = place_means(y, period)
+        error = ((y - means) ** 2).sum(axis=0) / (n - period)
+        power = (means**2).sum(axis=0) + 1e-300
+        share, p = np.maximum(1.0 - (period - 3) * error / power, 0.0), period
+        F = np.fft.rfft(share * means[:p], axis=0) * 2.0 / p
+        F[0] /= 2.0
+        F[p // 2 :] /= 1.0 + (p % 2 == 0)
+        factors = np.vstack([F.real, -F[1:].imag])
+        return cls(np.arange(1, len(F)) / p, factors, share * p / n, p)
 
     @classmethod
     def trend(cls, y: Array, noise: Array, period: int) -> Lines:
@@ -181,16 +184,23 @@ def has_trend(y: Array) -> bool:
     return bool(least * len(TREND_COSINES) * y.shape[1] < TREND_ALARM)
 
 
-def group_rows(u: Array, count: int) -> int:
+def place_means(y: Array, period: int) -> Array:
+    """Return the mean of all rows at equal places of a period, by row."""
+    place = np.arange(len(y)) % period
+    sums = np.stack([np.bincount(place, column) for column in y.T], axis=1)
+    return np.asarray((sums / np.bincount(place)[:, None])[place])
+
+
+def group_rows(u: Array, count: int, period: int = 0) -> int:
     """Return the rows of equal consecutive groups, as of a panel; else all.
 
-    Means of adjacent rows must differ more at the ends of groups than within, in logarithms.
+    Means of adjacent rows must differ more at the ends of groups than within, in logarithms. Groups
+    of a known ``period`` need less evidence.
     """
     found, most = count, 0.0
     sums = np.cumsum(np.pad(u, ((1, 0), (0, 0))), axis=0)
-    for size in range(2, len(u) // FEWEST_GROUPS + 1):
-        if count % size:
-            continue
+    sizes = [size for size in range(2, len(u) // FEWEST_GROUPS + 1) if count % size == 0]
+    for size in sorted({*sizes, period} - {0}):
         ends = np.arange(size, len(u) - size + 1, size)
         for h in {1, min(3, size // 2), size // 2}:
             at, within = (
@@ -198,29 +208,49 @@ def group_rows(u: Array, count: int) -> int:
                 for b in (ends, ends + size // 2)
             )
             z = np.sqrt(len(ends)) * (at - within).mean() / ((at - within).std() + 1e-300)
-            if z > max(SURE_GROUPS, MULTIPLE * most):
+            if z > max(SURE_PERIOD if size == period else SURE_GROUPS, MULTIPLE * most):
                 found, most = size, max(z, most)
     return found
 
 
-def line_frequencies(y: Array, noise: Array) -> Array:
-    """Return the frequencies of significant spectral lines, strongest first."""
-    n, taper = len(y), np.hanning(len(y))
+def season(y: Array, noise: Array) -> int:
+    """Return the period whose harmonics together exceed the level, by χ²; else 0."""
+    n, N = y.shape
+    R = over_level(y, noise, np.ones(n))
+    # one line is no long season
+    R = np.minimum(R / over_frequencies(R), 1.5 * np.log(R.size / LINE_ALARM))
+    # sums over harmonics by Poisson's formula: Σ_k R(k/p) = p Σ_h C_hp
+    C = np.fft.irfft(R, axis=0)[:n]
+    tried = np.arange(2, n // FEWEST_SEASONS + 1)
+    sums = np.array([p * (C[0] + 2.0 * C[p::p].sum(axis=0)) for p in tried]).reshape(-1, N) - R[0]
+    chance = scipy.special.chdtrc(tried[:, None] - 1.0, np.maximum(sums, 0.0)).min(axis=1)
+    sure = chance * N * tried.size < LINE_ALARM
+    return int(tried[chance.argmin()]) if sure.any() else 0
+
+
+def over_level(y: Array, noise: Array, taper: Array) -> Array:
+    """Return the tapered periodogram over the level, the median of near ordinates."""
+    n = len(y)
     P = np.abs(np.fft.rfft((y - y.mean(axis=0)) * taper[:, None], PADDING * n, axis=0)) ** 2
     P /= max(float(taper @ taper), 1.0)
     parts = np.array_split(P, max(1, len(P) // AROUND))
-    level = np.vstack(
-        [np.tile(np.median(part, axis=0) / np.log(2.0), (len(part), 1)) for part in parts]
-    )
-    ratio = (P / np.maximum(np.maximum(level, noise), np.finfo(float).tiny)).max(axis=1)
+    level = [np.broadcast_to(np.median(part, axis=0), part.shape) for part in parts]
+    floor = np.maximum(noise, np.finfo(float).tiny)
+    return np.asarray(P / np.maximum(np.vstack(level) / np.log(2.0), floor))
+
+
+def line_frequencies(y: Array, noise: Array) -> Array:
+    """Return the frequencies of significant spectral lines, strongest first."""
+    R = over_level(y, noise, np.hanning(len(y)))
+    ratio = R.max(axis=1)
     low, middle, high = ratio[:-2], ratio[1:-1], ratio[2:]
-    peaks = (middle >= low) & (middle > high) & (middle > np.log(P.size / LINE_ALARM))
+    peaks = (middle >= low) & (middle > high) & (middle > np.log(R.size / LINE_ALARM))
     found = np.flatnonzero(peaks)
     found = found[np.argsort(-middle[found], kind="stable")][:MOST_LINES]
     # vertex of a parabola through three logarithms
     a, b, c = (np.log(np.maximum(part[found], 1e-300)) for part in (low, middle, high))
     shift = np.divide(a - c, 2.0 * (a - 2.0 * b + c), out=np.zeros_like(a), where=a + c < 2.0 * b)
-    return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * n))
+    return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * len(y)))
 
 
 def periodograms(segments: Iterable[Array], length: int, count: int) -> Spectrum:

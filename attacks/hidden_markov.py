@@ -9,9 +9,9 @@
 | ``b_tk`` | ``m_k + V_k (V_k + diag(s))⁻¹ (u_t − m_k)`` | (r,) | bovy2011 |
 | ``x̂_t`` | ``mu + A⁺ Σ_k q_tk b_tk`` | (N,) | |
 
-EM starts from clusters of ``matern-smoother``'s estimates. The number of states maximises the
-likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it by less than they cost, rows
-are taken to have no order, also by coalitions of noisier copies, and the attack is ``llse``.
+EM starts from clusters of ``matern-smoother``'s estimates and of five adjacent rows' components. The
+number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it
+by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``.
 
 *Not checked*: noise that is independent between rows, and normal states. Few rows suffice, where
 ``mixture-estimate`` holds out too many. Other noise is treated as Gaussian.
@@ -46,8 +46,8 @@ ROWS = (100, 5_000)
 STATES = (2, 3, 4, 6, 8)
 MOST_STEPS, WINDOW = 40, 128
 """Most EM steps, and most rows of a window, an eighth of few rows."""
-KEPT = 0.8
-"""Probability to stay at the start."""
+NARROW, AROUND = 0.3, 2
+"""States' share of the variance at the start, and rows on either side that clusters look at."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
 
@@ -112,13 +112,16 @@ class States:
 
 def best_states(u: Array, s: Array, numbers: Iterable[int]) -> States | None:
     """Return the states of the highest score, or None if there is one state or no order."""
-    x, best, failures = smoothed(u.T, s, trend=False)[0].T, None, 0
-    one = Posterior(Mixture(np.ones(1), np.zeros((1, s.size)), np.diag(1.0 - s)[None]), s)
-    score = float(one.chances(u)[1].sum())
+    near = np.pad(u, ((AROUND, AROUND), (0, 0)), mode="symmetric")
+    windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
+    L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
+    starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
+    best, failures = None, 0
     for K in numbers:
-        found = fitted_states(u, s, x, K)
-        if found is not None and found.score > score:
-            best, score, failures = found, found.score, 0
+        tried = [fitted_states(u, s, x, K) for x in starts]
+        found = max((one for one in tried if one), key=lambda one: one.score, default=None)
+        if found is not None and (best is None or found.score > best.score):
+            best, failures = found, 0
         elif failures:
             break
         else:
@@ -128,18 +131,12 @@ def best_states(u: Array, s: Array, numbers: Iterable[int]) -> States | None:
 
 def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     """Return K states by EM from clusters of estimates x, or None if rows have no order."""
-    (n, r), clusters = (
-        u.shape,
-        scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K)),
-    )
-    q = np.eye(K)[clusters[1]]
+    n, r = u.shape
+    q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
     total = q.sum(axis=0) + 1.0
-    m = q.T @ u / total[:, None]
-    d = u[:, None] - m
-    V = np.einsum("nk,nki,nkj->kij", q, d, d) / total[:, None, None] - np.diag(s)
-    values, Q = np.linalg.eigh(V)
-    V = (Q * np.maximum(values, 0.05 * (1.0 - s).mean())[:, None]) @ Q.swapaxes(1, 2)
-    A = KEPT * np.eye(K) + (1.0 - KEPT) / K
+    m, V = q.T @ u / total[:, None], np.tile(NARROW * np.diag(1.0 - s), (K, 1, 1))
+    A = q[:-1].T @ q[1:] + total / total.sum()
+    A /= A.sum(axis=1, keepdims=True)
     states, last = States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A), -np.inf
     for _ in range(MOST_STEPS):
         B, top = states.chances(u, s)

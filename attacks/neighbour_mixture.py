@@ -82,7 +82,7 @@ MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
 KNOTS = 200
 """Quantiles of a map to normal scores."""
-FEWEST_ROWS = 200
+FEWEST_ROWS = 100
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 """Tried ridges per row, in units of the features' variance."""
 STRETCH = 2_000

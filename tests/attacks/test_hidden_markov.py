@@ -32,9 +32,8 @@ def test_means_and_moves_are_sums_over_all_paths():
         m + (u - m) @ np.linalg.solve(t, V)
         for m, V, t in zip(PRIOR.means, PRIOR.covariances, T, strict=True)
     ]
-    np.testing.assert_allclose(
-        states.mean(u, s), np.einsum("nk,knr->nr", q / total, means), atol=1e-9
-    )
+    mean = np.einsum("nk,knr->nr", q / total, means)
+    np.testing.assert_allclose(states.mean(u, s), mean, atol=1e-9)
     B, top = states.chances(u, s)
     found = expected(states, windows(B, n), n)
     summed = q / total, moves / total, np.log(total) - top.sum()
@@ -42,21 +41,21 @@ def test_means_and_moves_are_sums_over_all_paths():
         np.testing.assert_allclose(ours, naive, atol=1e-9)
 
 
-@pytest.mark.parametrize("stay", [0.98, 0.05])
-def test_groups_that_follow_or_alternate_leave_what_their_law_leaves(stay):
+@pytest.mark.parametrize(("stay", "level"), [(0.98, 0.3), (0.05, 0.3), (0.05, 2.0)])
+def test_groups_that_follow_or_alternate_leave_what_their_law_leaves(stay, level):
     """Groups 6 deviations apart in 400 rows, beside the posterior by the law they come from."""
     errors, floors, linear = [], [], []
     for k in range(5):
         rng = np.random.default_rng(2**40 + k)
         group = np.cumsum(rng.random(400) > stay) % 2
         X = rng.normal(size=(400, 2)) + 6.0 * group[:, None]
-        release = auditor.perturb(X, "corner-wave", [0.3], seed=2**40 + k)
+        release = auditor.perturb(X, "corner-wave", [level], seed=2**40 + k)
         for name, into in (("hidden-markov", errors), ("llse", linear)):
             into.append(auditor.attack(name, release).normalized_error)
         values, Q = np.linalg.eigh(np.cov(X.T, bias=True))
         law = Mixture(np.full(2, 0.5), np.array([[0, 0], [6, 6]]) @ Q, np.array([np.eye(2)] * 2))
         A = stay * np.eye(2) + (1.0 - stay) * np.eye(2)[::-1]
-        best = States(law, np.full(2, 0.5), A).mean(release.copies[0] @ Q, 0.3 * values)
+        best = States(law, np.full(2, 0.5), A).mean(release.copies[0] @ Q, level * values)
         floors.append(((best - X @ Q) ** 2).sum() / ((X - X.mean(axis=0)) ** 2).sum())
     assert np.mean(floors) < np.mean(errors) < 1.2 * np.mean(floors) < 0.6 * np.mean(linear)
 

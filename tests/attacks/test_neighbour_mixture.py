@@ -12,14 +12,7 @@ from auditor.base import NotApplicable
 from auditor_attacks import neighbour_mixture
 from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
 from auditor_attacks._spectra import FOLDS, group_rows
-from auditor_attacks.neighbour_mixture import (
-    WINDOWS,
-    around,
-    fitted_groups,
-    least_risk,
-    predicted,
-    ridge_by_fold,
-)
+from auditor_attacks.neighbour_mixture import around, fitted_groups, predicted, ridge_by_fold
 
 
 def series(rows, rho, seed=0, attributes=3):
@@ -68,12 +61,10 @@ def test_features_and_the_map_do_not_use_the_row_itself():
         axis=1
     )
     assert same[200]
-    assert (~same).sum() == 2 * max(WINDOWS)
+    assert (~same).sum() == 2 * max(neighbour_mixture.WINDOWS)
     f, fold = np.hstack([np.zeros((400, 4)), around(u, rows, 0, 400)]), rows % FOLDS
-    before, after = (ridge_by_fold(f, values, fold) for values in (u, changed))
-    np.testing.assert_allclose(
-        predicted(f, fold, after)[200], predicted(f, fold, before)[200], atol=1e-12
-    )
+    P = [predicted(f, fold, ridge_by_fold(f, values, fold))[200] for values in (u, changed)]
+    np.testing.assert_allclose(*P, atol=1e-12)
 
 
 def test_a_panel_s_units_are_found_and_used():
@@ -131,9 +122,13 @@ def test_chains_depend_on_order_alone():
 def test_weights_of_least_risk_by_hand():
     """Errors of variances 1 and 4, independent, and no slopes: weights 0.8 and 0.2."""
     errors = np.array([[[1.0], [-1.0], [1.0], [-1.0]], [[2.0], [2.0], [-2.0], [-2.0]]])
-    np.testing.assert_allclose(least_risk(errors, np.zeros((2, 1)))[:, 0], [0.8, 0.2], atol=1e-6)
+    np.testing.assert_allclose(
+        neighbour_mixture.least_risk(errors, np.zeros((2, 1)))[:, 0], [0.8, 0.2], atol=1e-6
+    )
     # a slope of 4 costs 8, more than the average gains
-    np.testing.assert_allclose(least_risk(errors, np.array([[4.0], [0.0]]))[:, 0], [0.0, 1.0])
+    np.testing.assert_allclose(
+        neighbour_mixture.least_risk(errors, np.array([[4.0], [0.0]]))[:, 0], [0.0, 1.0]
+    )
 
 
 def test_cycles_are_found_at_any_place():
@@ -204,9 +199,8 @@ def test_effects_are_those_of_other_parts(seed):
     ratio = usual * within / (mean_square - within)
     for t in range(n):
         others = x[(codes == codes[t]) & (part != part[t])]
-        assert found.effects[found.parts[t], 0] == pytest.approx(
-            others.sum() / (len(others) + ratio)
-        )
+        effect = others.sum() / (len(others) + ratio)
+        assert found.effects[found.parts[t], 0] == pytest.approx(effect)
     for k in range(K):
         assert np.ptp(np.bincount(part[codes == k], minlength=FOLDS)) <= 1
     assert not found.effects[:, 1].any()
