@@ -95,7 +95,7 @@ class Gain(NamedTuple):
     from_files : bool
         Whether the copies come from files.
     covered : bool
-        Whether the claim covers these copies; else the gain refutes nothing.
+        Whether the claim covers these copies; else the gain does not refute it.
     """
 
     who: str
@@ -156,7 +156,7 @@ class Gain(NamedTuple):
 
     @property
     def measured(self) -> bool:
-        """Whether there is a gain and an error bar."""
+        """Whether a gain and an error bar exist."""
         return math.isfinite(self.gain) and not math.isnan(self.std_error)
 
 
@@ -439,7 +439,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # A guard that refutes nothing explains no verdict, unless it is all there is.
+    # A guard without a refutation explains no verdict, unless it is the only outcome.
     telling = [
         gain
         for gain, v in zip(tested, verdicts, strict=True)
