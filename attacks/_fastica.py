@@ -1,4 +1,4 @@
-"""Symmetric FastICA to its fixed point, and the asymptotic error there.
+"""Symmetric FastICA to its fixed point, and its asymptotic error.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -64,7 +64,7 @@ class Unmixing:
         Raises
         ------
         NotApplicable
-            The rows vary in fewer directions than there are components.
+            The rows vary in fewer directions than the number of components.
         """
         z, whitening, mean = whitened(y, components)
         starts = [orthogonal(rng.standard_normal((components, components))) for _ in range(STARTS)]
@@ -82,7 +82,7 @@ class Unmixing:
         Raises
         ------
         NotApplicable
-            The rows vary in fewer directions than there are components.
+            The rows vary in fewer directions than the number of components.
         """
         z, whitening, mean = whitened(y, len(directions))
         start = orthogonal(directions @ np.linalg.pinv(whitening))
@@ -166,7 +166,7 @@ def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
 def first_order(s: Array, signs: Array) -> Array:
     """Return ``(o_kl − o_lk) / (|τ_k| + |τ_l|)``, shape (N, N).
 
-    ``signs`` are the wanted ones of ``τ``.
+    ``signs`` are the wanted signs of ``τ``.
     """
     products, tau, _ = nonlinear_moments(s)
     o = signs[:, None] * products

@@ -73,7 +73,7 @@ def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
     Raises
     ------
     NotApplicable
-        There is no row.
+        The table has no row.
     """
     start: Array | None = None
     parts = []

@@ -74,7 +74,7 @@ end."""
 
 @register
 class IndependentComponents(RowAttack):
-    """Unmix a copy into independent components and assign them to attributes."""
+    """Unmix a copy into independent components; assign each to an attribute."""
 
     name = "ica"
     attack_kind = "with a sample"

@@ -14,8 +14,8 @@ No law of the noise is used.
 Trees fit straight lines badly, so the linear estimate is a feature. With 0 trees, as on normal data
 or with fewer than 60 records, the attack is linear.
 
-At most 20,000 random known records are used; a fit then takes about a second per attribute and
-coalition. There is no theory.
+At most 20,000 random known records are used; a fit then needs about a second per attribute and
+coalition. It has no theory.
 
 Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
 """

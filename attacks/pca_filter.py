@@ -96,7 +96,7 @@ def components_kept(values: Array, components: int | str | VarianceShare) -> int
     Parameters
     ----------
     values : ndarray of shape (N,)
-        ``λ_i``, largest first; negative ones count as 0.
+        ``λ_i``, largest first; negative eigenvalues count as 0.
     components : int, 'largest-gap' or VarianceShare
 
     Raises

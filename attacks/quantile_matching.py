@@ -53,7 +53,7 @@ class Match(NamedTuple):
 
 @register
 class QuantileMatching(RowAttack):
-    """Match quantiles of a copy to those of a population sample."""
+    """Match quantiles of a copy to a population sample's quantiles."""
 
     name = "quantile-matching"
     reference = "villani2003"

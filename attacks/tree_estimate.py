@@ -136,7 +136,7 @@ def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
 
 
 class _OverLeaves(Reconstruction):
-    """Posterior means.
+    """Posterior means over the leaves of a tree, row by row.
 
     ``regressed`` is the noise's regression on known predictors'.
     """

@@ -2,7 +2,7 @@
 
 Run ``python -m benchmarks.exposure --write docs/evidence/exposure.md``; ``--help`` lists the
 numbers of releases. Honest releases are made by ``auditor new`` and ``auditor.run``. Finished cases
-are kept as JSON lines in ``--save FILE``, and a later run goes on from there.
+are kept as JSON lines in ``--save FILE``, and a later run continues.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def intervals(X: np.ndarray, draw: int) -> list[list[Any]]:
 
 
 def coverage(rows: list[list[Any]]) -> dict[tuple[str, str], float]:
-    """Return the share of draws whose interval holds the mean over draws."""
+    """Return the share of draws with the mean over draws in the interval."""
     found, covered = defaultdict(list), defaultdict(list)
     for attack, metric, attribute, *interval in rows:
         found[attack, metric, attribute].append(interval)

@@ -1,7 +1,7 @@
 """Realistic mistakes in noise: the share that a knowing adversary leaves, and the share that an audit reports.
 
 ``python -m benchmarks.insider_mistakes > docs/evidence/mistakes.md`` audits each mistake in 10,000
-rows; ``--only WORD`` some of them; ``--honest`` audits releases without a mistake by the same
+rows; ``--only WORD`` some mistakes; ``--honest`` audits releases without a mistake by the same
 attacks; ``--time`` measures their processor time.
 
 A share left is a mean squared error over an attribute's variance. «before» is the least by attacks
@@ -41,7 +41,7 @@ K = np.array(
 
 
 class Mistake(NamedTuple):
-    """Copies, the share left of each attribute, and whether nothing general can reach it."""
+    """Copies, the share left of each attribute, and whether no general attack can reach it."""
 
     copies: list[np.ndarray]
     truth: np.ndarray

@@ -18,6 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 import auditor
 from auditor import registry
@@ -92,13 +93,112 @@ def of_categories(
     return law_tests(x, law, change(x, VALUES, rng), seed)
 
 
+def invented() -> dict[str, law_faults.Fault]:
+    """Return faults that were invented when the tests were finished."""
+
+    def by_two_rows_before(z, x, rng):
+        sign = np.sign(np.roll(z, 1, axis=0) * np.roll(z, 2, axis=0))
+        return np.where(rng.random(z.shape) < 0.3, np.abs(z) * sign, z)
+
+    def by_week(z, x, rng):
+        return z * (1.0 + 0.15 * np.sin(2.0 * np.pi * np.arange(len(z)) / 168.0))[:, None]
+
+    def drifting(z, x, rng):
+        return z + 0.12 * z.std(axis=0) * np.sin(3.0 * np.pi * np.arange(len(z)) / len(z))[:, None]
+
+    def every_fiftieth(z, x, rng):
+        rows = np.arange(len(z))
+        return z[np.where(rows % 50 == 49, rows - 49, rows)]
+
+    def winsorised(z, x, rng):
+        return np.clip(z, -2.5 * z.std(axis=0), 2.5 * z.std(axis=0))
+
+    def in_eighths(z, x, rng):
+        step = z.std(axis=0) / 8.0
+        return np.rint(z / step) * step
+
+    def inwards(z, x, rng):
+        far = x > np.quantile(x, 0.95, axis=0)
+        return np.where(far & (rng.random(z.shape) < 0.5), -np.abs(z), z)
+
+    def mirrored(z, x, rng):
+        pairs = rng.random((len(z), 1)) < 0.1
+        pairs[len(z) // 2 :] = pairs[: len(z) - len(z) // 2][::-1]
+        return np.where(pairs & (np.arange(len(z)) >= len(z) // 2)[:, None], -z[::-1], z)
+
+    def by_tenths(g, x, rng):
+        number = np.floor(law_faults.scores(x, rng) * 10.0)
+        return np.sin(12.9898 * number + 78.233 * number**2) * math.sqrt(2.0)
+
+    def crossed(first, z, x, rng):
+        return math.sqrt(1.0 - 0.15**2) * z + 0.15 * first[:, ::-1] * (
+            z.std(axis=0) / first[:, ::-1].std(axis=0)
+        )
+
+    def one_radius(z, x, rng):
+        radius = np.sqrt(2.0 * rng.exponential(size=(len(z), 1)))
+        return z.std(axis=0) * radius * np.cos(rng.uniform(0.0, 2.0 * math.pi, z.shape))
+
+    def latin(z, x, rng):
+        strata = rng.permuted(np.tile(np.arange(len(z))[:, None], z.shape[1]), axis=0)
+        return z.std(axis=0) * ndtri((strata + rng.random(z.shape)) / len(z))
+
+    def odd_hundredths(z, x, rng):
+        odd = np.floor(ndtr(law_faults.scores(x, rng)) * 100.0) % 2 == 1
+        return z * np.sqrt(np.where(odd, 1.3, 0.7))
+
+    def swapped(first, z, x, rng):
+        other = -first[:, ::-1] * z.std(axis=0) / first[:, ::-1].std(axis=0)
+        return np.where(rng.random((len(z), 1)) < 0.05, other, z)
+
+    def next_in_order(z, x, rng):
+        order = x[:, 1].argsort()
+        found = np.empty_like(z)
+        found[order] = math.sqrt(1.0 - 0.15**2) * z[order] + 0.15 * np.roll(z[order], 1, axis=0)
+        return found
+
+    def quiet_far_out(z, x, rng):
+        return np.where(x > np.quantile(x, 0.99, axis=0), 0.5, 1.0) * z
+
+    def a_batch_again(z, x, rng):
+        again = z.copy()
+        again[40:60] = z[20:40]
+        return again
+
+    def skewed(rng, shape):
+        return (rng.gamma(44.0, size=shape) - 44.0) / math.sqrt(44.0)  # skewness 0.3
+
+    changes = {
+        "a sign by the two rows before, three in ten": law_faults.of_noise(by_two_rows_before, 0),
+        "15 % louder by week": law_faults.of_noise(by_week), "12 % of a slow wave": law_faults.of_noise(drifting, 0),
+        "every fiftieth row from the row 49 before": law_faults.of_noise(every_fiftieth),
+        "clipped at 2.5 deviations": law_faults.of_noise(winsorised), "in steps of an eighth": law_faults.of_noise(in_eighths),
+        "inwards for half of the largest twentieth": law_faults.of_noise(inwards, 0),
+        "one row in ten mirrored at the middle": law_faults.of_noise(mirrored),
+        "30 % by a hash of tenths": law_faults.of_noise(law_faults.mixed(0.3, by_tenths), 0),
+        "15 % of another column of another copy": law_faults.second_from_first(crossed),
+        "one Box-Muller radius for all columns": law_faults.of_noise(one_radius, 0),
+        "sums of twelve uniform numbers": law_faults.as_innovations(
+            lambda rng, shape: rng.random((12, *shape)).sum(axis=0) - 6.0),
+        "in half precision": law_faults.of_noise(lambda z, x, rng: z.astype(np.float16).astype(float)),
+        "stratified, a Latin hypercube": law_faults.of_noise(latin, 0),
+        "30 % louder in odd hundredths": law_faults.of_noise(odd_hundredths, 0),
+        "minus another copy's other column in a twentieth": law_faults.second_from_first(swapped),
+        "15 % of the next record in order of a column": law_faults.of_noise(next_in_order, 0),
+        "half as loud in the largest hundredth": law_faults.of_noise(quiet_far_out),
+        "twenty rows repeat twenty": law_faults.of_noise(a_batch_again),
+        "skewed by 0.3": law_faults.as_innovations(skewed),
+    }  # fmt: skip
+    return {f"new: {name}": law_faults.Fault(change) for name, change in changes.items()}
+
+
 def faults() -> dict[str, Make]:
     """Return all faults by name, without the self-test's, which have a page."""
     coins = {
         f"categories: {name}": partial(of_categories, fault)
         for name, fault in planted_coins.FAULTS.items()
     }
-    every = law_faults.FAULTS | law_faults.invented()
+    every = law_faults.FAULTS | invented()
     own = {name: fault.tests for name, fault in every.items() if fault.change is not None}
     return own | coins
 

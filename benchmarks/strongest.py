@@ -1,10 +1,10 @@
 """The strongest attack of each kind on real tables: `python -m benchmarks.strongest`.
 
-`--save FILE` keeps the figures, `--before FILE` adds kept ones, `--write FILE` writes the page.
+`--save FILE` keeps the figures, `--before FILE` adds kept figures, `--write FILE` writes the page.
 One corner-wave copy of each table at variance 0.3, perfect knowledge of moments. Tables are of
 this package, scikit-learn, statsmodels and plotnine; without a package its tables are left
 out. `--package-files DIR` names a folder of unpacked packages to read in their place.
-`--all` measures which attacks `attacks: all` needs, by the strongest ones of many releases."""
+`--all` measures which attacks `attacks: all` needs, by the strongest attacks on many releases."""
 
 from __future__ import annotations
 
@@ -414,14 +414,14 @@ def every_cell(folder: Path | None) -> Iterator[Cell]:
 
 
 def strongest_of(cell: Cell, some: set[str]) -> tuple[str, Array]:
-    """Return the attack that leaves least, and its shares; 1 if there is none."""
+    """Return the attack that leaves least, and its shares; 1 without an attack."""
     shares = [(float(cell[name].mean()), name) for name in sorted(some & cell.keys())]
     name = min(shares, default=(1.0, ""))[1]
     return name, cell.get(name, np.ones(GROUPS))
 
 
 def rises(cells: list[Cell], names: set[str], rest: set[str]) -> int:
-    """Return the cells whose least share rises without other attacks than ``rest``.
+    """Return the cells with a higher least share by ``rest`` alone.
 
     By paired t-tests over groups, with a false discovery rate of 5 %.
     """
@@ -438,10 +438,10 @@ def rises(cells: list[Cell], names: set[str], rest: set[str]) -> int:
 
 
 def needed(cells: list[Cell]) -> dict[str, tuple[int, int, int, int]]:
-    """Return cells with an attack, where it is strongest, and by more than the error bar.
+    """Return the numbers of cells with an attack, where it wins, and by more than the error bar.
 
-    Also where the least share rises without it and slower attacks that are left out. Those stay out
-    whose absence raises none.
+    Also where the least share rises without it and slower attacks that are left out. An attack
+    stays out if its absence raises none.
     """
     names = {name for cell in cells for name in cell}
     first = Counter(strongest_of(cell, names)[0] for cell in cells)

@@ -7,6 +7,9 @@ from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import Key, table_moments
 
+NO_LEARNER = [{"estimated": {"rows": 50}}]
+"""Knowledge by which copies without a law are audited without the insider's learner."""
+
 
 def as_audited(X, scheme, levels, seed, **parameters):
     made, copies = get("scheme", scheme)(**parameters), [np.empty_like(X) for _ in levels]

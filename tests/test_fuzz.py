@@ -26,14 +26,14 @@ def test_nothing_of_the_corpus_shows_a_fault(part):
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
-@settings(settings.get_profile("fuzz"), max_examples=60)
+@settings(settings.get_profile("fuzz"), max_examples=30)
 @given(draws)
 @pytest.mark.slow
 def test_no_mutated_scenario_shows_a_fault(draw):
     assert judged(scenarios.mutated(draw)).faults == []
 
 
-@settings(settings.get_profile("fuzz"), max_examples=60)
+@settings(settings.get_profile("fuzz"), max_examples=30)
 @given(draws)
 @pytest.mark.slow
 def test_no_mutated_table_shows_a_fault(draw):

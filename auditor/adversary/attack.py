@@ -415,7 +415,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class CategoricalView(Informed):
-    """Law, knowledge and domain; never the original.
+    """View of copies of categories: law, knowledge, domain; no original.
 
     ``copies`` ascend. A label is a value, or a tuple of values, per code.
     """
@@ -640,6 +640,6 @@ def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coaliti
 
 @lru_cache(maxsize=2)
 def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Cached: half a million subsets need a second."""
+    """Distinct coalitions, cached: half a million subsets need a second."""
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

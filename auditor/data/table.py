@@ -29,7 +29,7 @@ LOOKED_AT = 2**16
 
 @unprinted
 class Cut:
-    """Records and columns of another table: ascending places."""
+    """Places of records and columns in another table, ascending."""
 
     whole: Table
     rows: Indices

@@ -7,7 +7,7 @@
 | ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; one stream per key | NIST SP 800-38A |
 
 For release only: a few draws of SFC64, used in audits, determine all later ones
-(``tests/schemes/generator_attack.py``).
+(``benchmarks/generator_attack.py``).
 """
 
 from __future__ import annotations

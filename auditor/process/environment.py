@@ -21,7 +21,7 @@ from auditor.base import DataError, StorageError, clean_lines, counted
 
 THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that linear algebra and boosted trees read when loaded. A second thread of
-trees costs three times the time beside another process."""
+trees costs three times the time while another process runs."""
 
 
 _whose = {"ours": False, "one thread": False}
@@ -30,8 +30,8 @@ _whose = {"ours": False, "one thread": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    Child processes inherit the limit. Pydantic's plugin search is off. Imports and tables make few
-    cycles, and searching for them took 6 % of a short run.
+    Child processes inherit the limit. Pydantic's plugin search is off. Imports and tables create
+    few cycles, and searching for cycles took 6 % of a short run.
     """
     gc.set_threshold(500_000)
     _whose.update({"ours": True, "one thread": "numpy" not in sys.modules})
@@ -232,7 +232,7 @@ def stream() -> TextIO | None:
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Print a part of the report; after a reader has closed its pipe, print nothing.
+    """Print a part of the report; do not print after a reader has closed its pipe.
 
     Raises
     ------

@@ -220,7 +220,7 @@ def answers(rows: int, values: int = 3) -> Any:
 
 
 def schemes_of(families: Names) -> list[Scheme]:
-    """One scheme per family that makes copies.
+    """One scheme per family that draws copies.
 
     Built-in schemes that state their noise first.
     """
@@ -317,7 +317,7 @@ class Numbers:
         return states(self.table.rows)
 
     def refuse(self, attack: Attack, knowledge: Knowledge) -> None:
-        """Raise what the table lacks, and the attack's objections to it."""
+        """Raise if the table lacks a column, or if the attack objects to it."""
         check_knowledge(knowledge, self.table)
         attack.check_table(self.table)
 

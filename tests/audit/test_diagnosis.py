@@ -17,7 +17,7 @@ from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 91)
 START = RNG.bit_generator.state
-N = 800
+N = 500
 
 
 def audit(folder, table, copies, **data):

@@ -6,7 +6,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.every_cell import by_group, unbiased_errors
-from tests.audited import audited_files, cells
+from tests.audited import NO_LEARNER, audited_files, cells
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.AuditorWarning")
 K = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -48,8 +48,13 @@ def released(rows=4_000, seed=4):
     return X, auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=seed).copies
 
 
-def audited(folder, X, copies, *expect, **scheme):
-    who = {"coalitions": ["subsets"], "expect": list(expect), "seed": 1}
+def audited(folder, X, copies, *expect, knowledge=("perfect",), **scheme):
+    who = {
+        "knowledge": list(knowledge),
+        "coalitions": ["subsets"],
+        "expect": list(expect),
+        "seed": 1,
+    }
     return audited_files(folder, X, copies, None, scheme, **who)
 
 
@@ -63,7 +68,7 @@ def unknown(result, coalition, attribute):
 def test_a_column_that_one_copy_lacks_is_rebuilt_from_the_others_as_theory_says(tmp_path):
     """``H`` with the missing row dropped, and five standard errors."""
     X, (first, second) = released()
-    result = audited(tmp_path, X, [first.drop(columns="b"), second])
+    result = audited(tmp_path, X, [first.drop(columns="b"), second], knowledge=NO_LEARNER)
     K_X, held = np.cov(X.T, bias=True), [0, 2, 3]
     H = np.vstack([np.eye(2), np.eye(2)])[held]
     K_Z = np.kron([[0.3, 0.3], [0.3, 0.6]], K_X)[np.ix_(held, held)]

@@ -65,14 +65,15 @@ def test_of_honest_copies_as_much_is_unknown_as_is(kind):
 
 @pytest.mark.slow
 def test_of_normal_noise_the_best_linear_error_is_left():
-    """One half at a noise variance of 1, in 20 tables of 600 records; the cost of learning is at most a tenth."""
+    """One half at a noise variance of 1, in 8 tables of 600 records; the cost of learning is at most a tenth."""
     left = []
-    for seed in range(20):
+    for seed in range(8):
         X = RNG(seed).standard_normal((600, 1))
         Y = X + RNG(seed + 50).standard_normal((600, 1))
         left.append(((predictions(X, [Y], np.arange(600))[0] - X) ** 2).mean() / X.var())
-    error = np.std(left, ddof=1) / np.sqrt(20)
-    assert 0.5 - 4 * error < np.mean(left) < 0.55 + 4 * error
+    error = np.std(left, ddof=1) / np.sqrt(8)
+    # t(7) exceeds 5 once in 1,200
+    assert 0.5 - 5 * error < np.mean(left) < 0.55 + 5 * error
 
 
 T = np.arange(1_500)

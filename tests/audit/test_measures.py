@@ -15,7 +15,7 @@ from auditor.base import ScenarioError
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.noise_density import NoiseDensity
-from tests.audited import audited_files
+from tests.audited import NO_LEARNER, audited_files
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -151,10 +151,12 @@ START = RNG.bit_generator.state
 N = 4_000
 
 
-def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse")):
+def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse"), **more):
     data = {} if tolerance is None else {"tolerance": tolerance}
     expect = [{"exposure": exposure}]
-    return audited_files(tmp_path, table, copies, data, attacks=list(attacks), expect=expect)
+    return audited_files(
+        tmp_path, table, copies, data, attacks=list(attacks), expect=expect, **more
+    )
 
 
 def figures(result, attack, metric):
@@ -186,7 +188,8 @@ def test_figures_of_the_copy_itself_are_the_naive_ones(tmp_path):
     table["size"] = RNG.lognormal(size=N)
     copy = table + RNG.normal(size=table.shape) * [5.0, 3.0, 0.2]
     tolerance = {"pay": 2.0, "age": {"relative": 0.05}}
-    result = audit(table, [copy], tmp_path, {"close": {"at-most": 0.9}}, tolerance)
+    exposure = {"close": {"at-most": 0.9}}
+    result = audit(table, [copy], tmp_path, exposure, tolerance, knowledge=NO_LEARNER)
     close, ratio = (figures(result, "ndr", metric) for metric in ("close", "median_error_ratio"))
     x, y = table["pay"].to_numpy(), copy["pay"].to_numpy()
     assert close.value["pay"] == pytest.approx(naive(x, y, 2.0), abs=2e-3)

@@ -9,7 +9,7 @@ from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
-N = 2_000
+N = 1_000
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 
 

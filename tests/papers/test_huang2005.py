@@ -20,25 +20,21 @@ from auditor.schemes.base.noise_density import (
 from auditor.schemes.base.scheme import table_moments
 from auditor_attacks._channel import Combined, Overlap, Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode
+from tests.audited import cells
 from tests.loading import load_table
 
 SWEPT = {
     1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small",
     4: "schemes[0].noise.dissimilar",
 }  # fmt: skip
-REPLICATES, ROWS, VARIANCE = 1, 1000, 25.0
+ROWS, VARIANCE = 1000, 25.0
 EXPERIMENTS = [pytest.param(number, marks=pytest.mark.slow) for number in (1, 2, 3, 4)]
 
 
-ESTIMATED = {"estimated": {"rows": ROWS}}
-
-
-@lru_cache(maxsize=8)
-def run(experiment, exact=False):
-    """Rows drawn from the law, known or estimated, or the closed forms."""
-    name = f"huang2005-exp{experiment}{'-exact' if exact else ''}"
-    known = {} if exact else {"knowledge": ["perfect", ESTIMATED]}
-    return without_redraws(name, {"replicates": REPLICATES, "expect": [], **known})
+@lru_cache(maxsize=4)
+def run(experiment):
+    asked = {"replicates": 1, "expect": [], "attacks": ["udr", "pca-filter", "bayes-estimate"]}
+    return without_redraws(f"huang2005-exp{experiment}-exact", asked)
 
 
 def without_redraws(name, overrides):
@@ -50,16 +46,10 @@ def without_redraws(name, overrides):
         return auditor.run(name, overrides=overrides)
 
 
-def rmse(experiment, attack, knowledge, exact=False):
-    line = {}
-    for r in run(experiment, exact).measurements:
-        if (
-            (r.metric, r.attribute, r.attack) == ("rmse", "*", attack)
-            and r.knowledge is not None
-            and r.knowledge.startswith(knowledge)
-        ):
-            line.setdefault(r.sweep[SWEPT[experiment]], []).append(r)
-    return line
+def rmse(experiment, attack):
+    """Figures by swept value."""
+    found = cells(run(experiment), metric="rmse", attribute="*", attack=attack)
+    return {r.sweep[SWEPT[experiment]]: r for r in found}
 
 
 def eigenvalues(experiment, x):
@@ -106,26 +96,23 @@ def bayes_terms(lam, r):
 def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(
     experiment, attack, terms
 ):
-    points = rmse(experiment, attack, "perfect", exact=True)
+    points = rmse(experiment, attack)
     assert len(points) >= 7
-    for x, replicates in points.items():
+    for x, found in points.items():
         expected, variance = terms(eigenvalues(experiment, x), noise_eigenvalues(experiment, x))
-        assert len(replicates) == REPLICATES
-        assert replicates[0].theory == pytest.approx(math.sqrt(expected), rel=1e-6)
-        measured = np.mean([r.value**2 for r in replicates if r.value is not None])
+        assert found.theory == pytest.approx(math.sqrt(expected), rel=1e-6)
         # 64 points in all; 4.5 standard errors each give a false alarm in two thousand
-        assert abs(measured - expected) < 4.5 * math.sqrt(variance / REPLICATES)
+        assert abs(found.value**2 - expected) < 4.5 * math.sqrt(variance)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS[:3])
 def test_udr_is_its_closed_form_too(experiment):
     # λ_jj vary with the eigenvectors: E is Jensen-bounded by the value at their mean, and close to
     # it
-    for x, replicates in rmse(experiment, "udr", "perfect", exact=True).items():
+    for x, found in rmse(experiment, "udr").items():
         mean = eigenvalues(experiment, x).mean()
         bound = math.sqrt(mean * VARIANCE / (mean + VARIANCE))
-        assert replicates[0].theory is not None
-        assert 0.93 * bound < replicates[0].theory <= bound * (1 + 1e-9)
+        assert 0.93 * bound < found.theory <= bound * (1 + 1e-9)
 
 
 # Section 7.1: the estimated curves, against a transcription of the procedure
@@ -166,16 +153,11 @@ def one_data_set(experiment, x, rng):
 
 
 POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}
-DATA_SETS, SEEDS = 20, 5
+DATA_SETS, SEEDS = 20, 3
 
 
-def compared(experiment, points, exact=False):
-    rows = (
-        {"data.exact": True, **({"schemes[0].noise.of": "table"} if experiment == 4 else {})}
-        if exact
-        else {}
-    )
-    asked = {"replicates": 1, "expect": [], "sweep": {SWEPT[experiment]: list(points)}, **rows}
+def compared(experiment, points):
+    asked = {"replicates": 1, "expect": [], "sweep": {SWEPT[experiment]: list(points)}}
     runs = [
         without_redraws(f"huang2005-exp{experiment}", {**asked, "seed": seed})
         for seed in range(1, SEEDS + 1)
@@ -187,8 +169,8 @@ def compared(experiment, points, exact=False):
         for attack in paper[0]:
             theirs = np.array([errors[attack] for errors in paper])
             ours = np.array([
-                r.value for result in runs for r in result.measurements
-                if (r.metric, r.attribute, r.attack) == ("rmse", "*", attack) and r.sweep[SWEPT[experiment]] == x
+                r.value for result in runs for r in cells(result, metric="rmse", attribute="*", attack=attack)
+                if r.sweep[SWEPT[experiment]] == x
             ])  # fmt: skip
             assert len(ours) == SEEDS
             squares = ((theirs - theirs.mean()) ** 2).sum() + ((ours - ours.mean()) ** 2).sum()
@@ -200,7 +182,7 @@ def compared(experiment, points, exact=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", [1, 2, 3, 4])
 def test_estimated_curves_are_those_of_the_papers_procedure(experiment):
-    # 32 comparisons of 23 degrees of freedom: 5 standard errors give a false alarm in seven hundred
+    # 32 comparisons of 21 degrees of freedom: 5 standard errors give a false alarm in five hundred
     assert {
         place: t for place, t in compared(experiment, POINTS[experiment]).items() if abs(t) > 5.0
     } == {}

@@ -5,7 +5,7 @@ import pytest
 from report_cases import audited, error
 
 import auditor
-from auditor_reports import html, terminal
+from auditor_reports import terminal
 from auditor_reports.figures import said as joined
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
@@ -212,16 +212,3 @@ def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(scenario):
     assert found.given.rank == 0
     assert found.state != "bad"
     assert TOLD not in printed
-
-
-def test_a_column_s_name_is_escaped_on_the_page():
-    scenario = numbers(0.6, 2.0)
-    known, other = np.random.default_rng(6).standard_normal((2, 400))
-    scenario["data"] = {
-        "source": "inline",
-        "values": {"<script>": known.tolist(), "pay": (0.6 * known + 0.8 * other).tolist()},
-    }
-    scenario["knowledge"] = ["perfect", {"known-attributes": ["<script>"]}]
-    page = html.Html().render([auditor.run(scenario)])
-    assert "high to whoever knows &lt;script&gt;" in page
-    assert "knows <script>" not in page

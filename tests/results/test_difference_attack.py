@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import auditor
 from auditor import registry
+from auditor.audit import without_law
 from auditor.audit.base import release
 from auditor.audit.categorical import release as categorical
 from auditor.results.disclosure import _is_share, disclosed
@@ -22,6 +23,18 @@ MEASURES = ["within", "entropy-privacy", "error-quantiles", "interval-privacy", 
 WITHOUT_NOISE = ("micro-aggregation", "rounding", "top-coding")
 PROMISED = {30: (0.03, 0.004), 300: (0.1, 0.01), 3000: (0.2, 0.01)}
 SCHEMES = [name for name in registry.names("scheme") if registry.get("scheme", name).makes_copies]
+
+BY_MOMENTS = ["llse", "ndr", "partial-disclosure", "pca-filter", "serial-filter", "svd-filter"]
+"""Attacks on noisy copies with figures that no noise changes, which alone count below."""
+ALL = os.environ.get("AUDITOR_DIFFERENCES") == "all"
+
+
+def shortened(name, rows):
+    """Whether attacks, and the insider's learner, are left out that have figures by the noise alone."""
+    noisy = name not in WITHOUT_NOISE and not issubclass(
+        registry.get("scheme", name), UniformScheme
+    )
+    return noisy and rows > 30 and not ALL
 
 
 def people(rows, whole):
@@ -36,6 +49,7 @@ def audit(folder, name, table, seed, **data):
     table.to_csv(folder / "people.csv", index=False)
     scheme = {"name": name, **cls.trial, "levels": list(cls.trial_levels)}
     knowledge = ["perfect", {"known-attributes": ["tax"]}]
+    attacks = BY_MOMENTS if shortened(name, len(table)) else "all"
     if cls.family in ("rotation", "rotation-noise", "random-projection"):
         knowledge = [{"known-records": 10}]
     if "copies" in scheme:
@@ -47,7 +61,7 @@ def audit(folder, name, table, seed, **data):
         knowledge = ["perfect"]
         scheme |= {"matrix": dict.fromkeys(table, scheme["matrix"])} if "matrix" in scheme else {}
     return auditor.run({
-        "seed": seed, "data": {"source": str(folder / "people.csv"), **data}, "schemes": [scheme], "attacks": "all", "knowledge": knowledge,
+        "seed": seed, "data": {"source": str(folder / "people.csv"), **data}, "schemes": [scheme], "attacks": attacks, "knowledge": knowledge,
         "coalitions": ["subsets"], "utility": {}, "measures": MEASURES,
     })  # fmt: skip
 
@@ -66,17 +80,16 @@ def usable(folder, name, rows):
     step = round(step) if registry.get("scheme", name).on_lattice else step
     result = audit(folder, name, table, 1)
     exact, written = figures(result), figures(disclosed(result))
-    others = [figures(audit(folder, name, table, seed)) for seed in (2, 3)]
+    other = figures(audit(folder, name, table, 2))
     ends = []
     for sign in (1, -1):
-        other = table.copy()
-        other.loc[rows - 1, "pay"] += sign * step
-        ends.append(figures(audit(folder, name, other, 1)))
+        moved = table.copy()
+        moved.loc[rows - 1, "pay"] += sign * step
+        ends.append(figures(audit(folder, name, moved, 1)))
     up, down = ends
     for key, value in exact.items():
-        if all(key in found for found in (*others, *ends, written)) and all(
-            abs(o[key] - value) <= 1e-9 * abs(value) for o in others
-        ):
+        there = all(key in found for found in (other, *ends, written))
+        if there and abs(other[key] - value) <= 1e-9 * abs(value):
             rise, fall = up[key] - value, value - down[key]
             if key[-1] == "std_error" and written[key] < 1.5 * _errors(exact, key, rows)[1]:
                 continue
@@ -152,15 +165,15 @@ CASES = [
     )
     for rows in (30, 300, 3000)
     for name in SCHEMES
-    if rows == 30
-    or name in QUICK[: 5 if rows == 300 else 1]
-    or os.environ.get("AUDITOR_DIFFERENCES") == "all"
+    if rows == 30 or name in QUICK[: 5 if rows == 300 else 1] or ALL
 ]
 
 
 @pytest.mark.parametrize(("rows", "name"), CASES)
 def test_all_figures_of_a_scheme_locate_the_record_no_better_than_the_page_says(
-    tmp_path, known_noise, name, rows
+    tmp_path, known_noise, monkeypatch, name, rows
 ):
+    if shortened(name, rows):
+        monkeypatch.setattr(without_law, "fitted_records", lambda *asked: [])
     found = [figure for figure in usable(tmp_path, name, rows) if figure[-1] > 0]
     assert not found or located(found) >= PROMISED[rows][name in WITHOUT_NOISE]

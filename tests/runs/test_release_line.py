@@ -4,14 +4,11 @@ import copy
 import itertools
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 import warnings
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -273,7 +270,7 @@ class Owner:
         is_one_line(read_release(self.original(), self.out), "corner-wave")
 
 
-def in_a_child(action, before=lambda: None, after=None, number=signal.SIGKILL):
+def in_a_child(action, before):
     child = os.fork()
     if child == 0:
         status = 1
@@ -287,20 +284,17 @@ def in_a_child(action, before=lambda: None, after=None, number=signal.SIGKILL):
             status = 0
         finally:
             os._exit(status)
-    if after is not None:
-        time.sleep(after)
-        os.kill(child, number)
     _, status = os.waitpid(child, 0)
     return status == 0
 
 
-def killed_at(count, folder):
+def killed_at(count, folder, number):
     left = itertools.count(count, -1)
 
     def hook(event, arguments):
         changes = event in CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR))
         if changes and str(folder) in str(arguments[0]) and next(left) == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), number)
 
     sys.addaudithook(hook)
 
@@ -308,9 +302,14 @@ def killed_at(count, folder):
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.chmod"}
 
 
-@pytest.mark.parametrize("kind", ["perturb", "extend", "append"])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    itertools.product(["perturb", "extend", "append"], [signal.SIGKILL, signal.SIGTERM]),
+)
 @pytest.mark.slow_after_first
-def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_next(tmp_path, kind):
+def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_next(
+    tmp_path, kind, number
+):
     first, ends = Owner(tmp_path / "first"), []
     while (command := first.next_command())[0] != kind:
         command[1]()
@@ -318,7 +317,7 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
         shutil.copytree(tmp_path / "first", tmp_path / f"{count}")
         owner = Owner(tmp_path / f"{count}")
         before, (_, action) = owner.state(), owner.next_command()
-        whole = in_a_child(action, lambda count=count, owner=owner: killed_at(count, owner.out))
+        whole = in_a_child(action, lambda at=(count, owner.out, number): killed_at(*at))
         if owner.out.exists():
             owner.look()
         ends.append(owner.state() != before)
@@ -332,24 +331,6 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
     assert len(ends) - sum(ends) > 2
 
 
-def slow_writes():
-    from auditor.data.formats import release_folder as writers
-
-    append, publish = writers._File.append, writers.publish
-
-    def slow_append(self, frame):
-        append(self, frame)
-        self._handle.flush()
-        time.sleep(0.1)
-
-    def slow_publish(*arguments, **options):
-        time.sleep(0.1)
-        publish(*arguments, **options)
-
-    writers._File.append, writers.publish = slow_append, slow_publish
-
-
-KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
 SLOW = """
 import sys, time
 from auditor.cli import main
@@ -381,40 +362,3 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
     assert process.returncode == 128 + number
     assert err.strip() == f"interrupted by {number.name}"
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
-def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tmp_path, number):
-    rng, took, killed, undone, partial = random.Random(7), {}, Counter(), 0, 0
-    for folder in itertools.count():
-        owner = Owner(tmp_path / f"{folder}")
-        while (command := owner.next_command()) is not None:
-            kind, action = command
-            before, start = owner.state(), time.perf_counter()
-            if (
-                kind not in took
-                or rng.random() < (0.5 if kind == "extend" else 0.15)
-                or killed.total() >= KILLS
-            ):
-                assert in_a_child(action, slow_writes)
-                took[kind] = time.perf_counter() - start
-                owner.check()
-            elif not in_a_child(
-                action, slow_writes, after=rng.uniform(took[kind] / 4, took[kind]), number=number
-            ):
-                killed[kind] += 1
-                undone += owner.state() == before
-                if owner.out.exists():
-                    owner.look()
-                    partial += any(owner.out.glob(".*"))
-        # as a next command would, where the last one was killed
-        with release_folder.taken(owner.out):
-            pass
-        owner.check()
-        if killed.total() >= KILLS:
-            break
-    assert killed.total() >= KILLS
-    sys.stdout.write(
-        f"{number.name}: {dict(killed)}; {undone} undone, {partial} with partial files; {folder + 1} releases\n"
-    )

@@ -29,7 +29,7 @@ from auditor.schemes.corner_wave import (
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 EPS = np.finfo(float).eps
 
-# A grid gives repeated levels and zeros often, and levels that dense linear algebra can distinguish.
+# A grid has repeated levels and zeros often, and levels that dense linear algebra can distinguish.
 grid_levels = st.lists(st.integers(0, 24).map(lambda k: k / 8), min_size=1, max_size=9)
 any_levels = st.lists(
     st.one_of(

@@ -14,7 +14,7 @@ from auditor.data.microdata import as_table
 from auditor.numerics.random_streams import PIECE, CipherStream, ReleaseKey, stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key, table_moments
-from tests.schemes import generator_attack
+from benchmarks import generator_attack
 
 FALSE_ALARM = 1e-6
 SIGMA, SQRT12 = 1024.0, math.sqrt(12.0)

@@ -1,4 +1,4 @@
-"""Replacements that are not uniform."""
+"""Replacements by any distribution."""
 
 import itertools
 
@@ -20,7 +20,9 @@ from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.uniform import MultiPertCopies
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
+ORDERS = list(itertools.permutations(LEVELS))
 PI = {2: np.array([0.9, 0.1]), 3: np.array([0.7, 0.25, 0.05])}
+EVEN = {size: np.full(size, 1 / size) for size in (1, 2, 3, 7)}
 WITH_ZERO = np.array([0.6, 0.0, 0.4])
 MAKERS = [
     ("uniform", {}),
@@ -55,15 +57,21 @@ def test_a_coin_by_hand():
     assert (differ.left, differ.right) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
 
 
-@pytest.mark.parametrize("pi", [*PI.values(), WITH_ZERO, np.array([0.0, 1.0]), np.array([1.0])])
+@pytest.mark.parametrize("pi", [*PI.values(), WITH_ZERO, np.array([0.0, 1.0]), EVEN[1], EVEN[7]])
 def test_a_draw_between_neighbours_is_bayes_rule_on_the_chain(pi):
-    for high, level, low in [
-        *np.sort(np.random.default_rng(1).random((60, 3)))[:, ::-1],
-        (1.0, 0.5, 0.0),
-        (0.3, 0.3 - 1e-12, 0.1),
-    ]:
+    # Induction for any number of copies in any order: if released copies are the chain of the
+    # law, a draw from its two neighbours by the chain's own P(y | y_l, y_r) extends the chain. So
+    # three levels at a time prove the joint law of any set.
+    draws = np.sort(np.random.default_rng(1).random((60, 3)))[:, ::-1]
+    edges = [(1.0, 0.5, 0.0), (1.0, 0.999, 0.998), (0.3, 0.3 - 1e-12, 0.1), (1.0, 1e-9, 1e-12)]
+    for high, level, low in [*draws, *edges]:
         left, right = naive(level / high, pi), naive(low / level, pi)
-        equal, differ = coins(high, level, low, len(pi), pi)
+        (equal, differ), (alone, _) = (coins(high, level, end, len(pi), pi) for end in (low, None))
+        np.testing.assert_allclose(naive(alone.left, pi), left, rtol=0, atol=1e-15)
+        if (pi == pi[0]).all():
+            even = coins(high, level, low, len(pi))
+            assert np.allclose(np.hstack(even[0]), np.hstack([equal.left, equal.right[0]]))
+            assert even[1] == pytest.approx(differ)
         for y_l, y_r in np.ndindex(len(pi), len(pi)):
             chain = left[y_l] * right[:, y_r]
             if chain.sum() > 1e-300:
@@ -86,11 +94,11 @@ def test_joint_law_is_exact_in_every_arrival_order(make, size):
         np.testing.assert_allclose(law, exact(order, PI[size]), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("levels", [LEVELS, (0.05, 0.7, 0.3, 0.5), (0.5, 0.002, 1e-6)])
-def test_joint_law_of_the_process_is_exact_in_any_order_of_requests(levels):
-    np.testing.assert_allclose(
-        enumerate_process(levels, 3, PI[3]), exact(levels, PI[3]), rtol=0, atol=1e-12
-    )
+@pytest.mark.parametrize("pi", [PI[3], EVEN[2], EVEN[3]])
+def test_joint_law_of_the_process_is_exact_in_any_order_of_requests(pi):
+    for levels in (*ORDERS, (0.5, 0.002, 1e-6)):
+        found = enumerate_process(levels, len(pi), None if pi[0] == pi[1] else pi)
+        np.testing.assert_allclose(found, exact(levels, pi), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

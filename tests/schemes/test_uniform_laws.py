@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from bridge_oracle import Bridge
-from enumeration import enumerate_process, enumerate_requests
+from enumeration import enumerate_requests
 
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import ProcessCopies, coins
@@ -111,41 +111,6 @@ def test_process_is_small_and_stays_so():
         arrays = [*copies._snapshots, *(part for each in copies._segments for part in each)]
         held.append(sum(array.nbytes for array in arrays))
     assert max(held) == held[0] <= 160 * 20_000
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_joint_law_of_the_process_is_exact_in_every_order_of_requests(size):
-    for order in ORDERS:
-        np.testing.assert_allclose(
-            enumerate_process(order, size), exact(order, size), rtol=0, atol=1e-12
-        )
-
-
-@pytest.mark.parametrize("size", [1, 7])
-def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a_chain_however_many(
-    size,
-):
-    # Induction for any number of copies in any order: if released copies are the chain of the
-    # law, a draw from its two neighbours alone with the chain's own P(y | y_l, y_r) extends the chain
-    # again. So three levels at a time prove the joint law of any set.
-    draws = np.random.default_rng(size).random((200, 3))
-    edges = [(1.0, 0.5, 0.0), (1.0, 0.999, 0.998), (0.3, 0.3 - 1e-12, 0.1), (1.0, 1e-9, 1e-12)]
-    for high, level, low in [*(sorted(three, reverse=True) for three in draws), *edges]:
-        left, right = transition_matrix(level / high, size), transition_matrix(low / level, size)
-        equal, differ = coins(high, level, low, size)
-        rows = [(0, 0, equal)] + ([(0, 1, differ)] if size > 1 else [])
-        for y_l, y_r, coin in rows:
-            chain = left[y_l] * right[:, y_r]
-            drawn = np.full(size, (1 - coin.left - coin.right) / size)
-            drawn[y_l] += coin.left
-            drawn[y_r] += coin.right
-            assert drawn.min() > -1e-12
-            np.testing.assert_allclose(drawn, chain / chain.sum(), rtol=0, atol=1e-12)
-        # the last copy has only one neighbour
-        np.testing.assert_allclose(
-            transition_matrix(coins(high, level, None, size)[0].left, size), left, rtol=0,
-            atol=1e-15,
-        )  # fmt: skip
 
 
 @pytest.mark.parametrize("pi", [None, (0.7, 0.25, 0.05), (0.6, 0.0, 0.4)])

@@ -106,7 +106,7 @@ def fitted_maps(
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
-    """Count errors by record, in the heads of blocks if enough."""
+    """Add errors by record to the tally, from heads of blocks if enough."""
     release = opened.release
 
     def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:

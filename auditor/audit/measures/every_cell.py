@@ -101,7 +101,7 @@ def best_alone(copies: Arrays, alone: Arrays) -> Array:
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
-    """``e_t²``, (n, N), of originals X and cells (n, p), NaN for missing ones."""
+    """``e_t²``, (n, N), of originals X and cells (n, p), NaN for missing cells."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)
@@ -122,8 +122,8 @@ def squared_errors(X: Array, Y: Array) -> Array:
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """``e_t``, (m, N), of the regression of X on Y, (m, p), and a constant.
 
-    m is at least 2. A record whose direction no other record determines keeps its distance from the
-    mean, and ``h_t = 1/m``.
+    m is at least 2. A record in a direction that no other record determines keeps its distance
+    from the mean, and ``h_t = 1/m``.
     """
     centred, off = X - X.mean(axis=0), Y - Y.mean(axis=0)
     scale, size = (np.abs(each).max(axis=0, initial=0.0) for each in (off, Y))

@@ -6,7 +6,8 @@
 | ``a, b, c, k`` | the state; ``k`` counts outputs, and starts where seeding leaves it, so it is known |
 | ``f(u), F(c)`` | ``u ^ (u >> 11)`` and ``f(9c) + 9·rotl(c, 24)``, modulo 2⁶⁴ |
 
-A step is ``o = a + b + k``, ``a' = f(b)``, ``b' = 9c``, ``c' = rotl(c, 24) + o``. Two steps on, ``a = f(9c)`` and ``b = 9(rotl(c, 24) + o_0)``, so
+A step is ``o = a + b + k``, ``a' = f(b)``, ``b' = 9c``, ``c' = rotl(c, 24) + o``. Two steps on, ``a = f(9c)``
+and ``b = 9(rotl(c, 24) + o_0)``, so
 
     ``F(c_i) = o_{i+2} − 9·o_i − k_i − 2``,
 
