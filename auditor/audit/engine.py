@@ -57,7 +57,7 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     if failure.error is None:
         coalitions = request.coalitions
         with contained() as failure:
-            return ReleaseAudit(*session.audit(request, evidence), evidence)
+            return session.audit(request, evidence)
     records = [
         context.under(attack.id, knowledge.label).empty(coalition, "failed", failure.reason)
         for knowledge in scenario.knowledge

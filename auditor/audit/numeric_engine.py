@@ -10,11 +10,10 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
 from auditor.audit.attempts.guesses import number_guesses
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.request import Attempt, ReleaseRequest, release_of
+from auditor.audit.base.request import Attempt, ReleaseAudit, ReleaseRequest, release_of
 from auditor.audit.base.session import (
     INSIDER,
     Guesses,
-    Outcome,
     Session,
     cells_of,
     in_order_of_promise,
@@ -48,7 +47,7 @@ class NumericSession(Session):
         self.opened = Opened.of(self.scenario, release_of(request), *asked, whole)
 
     @classmethod
-    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
+    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> ReleaseAudit:
         """All records of one release, and fill in the evidence."""
         numbers, whole, share = list[int](), None, request.share
         session = _session(request)

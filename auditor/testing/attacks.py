@@ -24,15 +24,14 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.adversary.published import check_knowledge
-from auditor.audit.numeric.estimate import rebuilt
-from auditor.audit.numeric.reconstruct import shown, with_known
-from auditor.audit.numeric.release import Release, held_release
+from auditor.audit.numeric import reconstruct, release
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
 from auditor.base.types import Array, Coalition, Microdata, Names, Options, Pair, frozen
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
 from auditor.runs.estimate_categories import estimate_categories
+from auditor.runs.estimate_numbers import rebuilt
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks, drawn_codes
 from auditor.schemes.replacement.base import UniformScheme
@@ -277,11 +276,11 @@ class Numbers:
     moments: TableMoments = field(repr=False)
     copies: tuple[Array, ...] = field(repr=False)
 
-    def held(self, coalition: Coalition) -> Release:
+    def held(self, coalition: Coalition) -> release.Release:
         """Coalition's copies and their law."""
         levels = levels_of(self.scheme)
         law = self.scheme.law(levels, self.moments)
-        return held_release(
+        return release.held_release(
             self.table,
             self.moments,
             self.scheme,
@@ -304,8 +303,8 @@ class Numbers:
         if fitted is None:
             return None
         few = range(min(8, self.table.rows))
-        arrays = with_known(fitted, self.copies, self.table.values)
-        alone = [shown(fitted, arrays, row, 1, row) for row in few]
+        arrays = reconstruct.with_known(fitted, self.copies, self.table.values)
+        alone = [reconstruct.shown(fitted, arrays, row, 1, row) for row in few]
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:

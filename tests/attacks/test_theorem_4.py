@@ -7,7 +7,7 @@ from scipy.stats import t as student
 import auditor
 from auditor import registry
 from auditor.audit.attempts import opened
-from auditor.audit.categorical import error_bars
+from auditor.audit.categorical import attack_records
 from auditor.scenario.read import find_scenario, read_scenario
 from tests.audited import cells
 
@@ -123,7 +123,7 @@ def test_nor_does_who_names_rows():
 
 @pytest.mark.slow
 def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch):
-    monkeypatch.setattr(error_bars, "ROW_REDRAWS", 2)
+    monkeypatch.setattr(attack_records, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],

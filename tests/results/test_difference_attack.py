@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 import auditor
 from auditor import registry
 from auditor.audit import without_law
-from auditor.audit.base import release
 from auditor.audit.categorical import release as categorical
+from auditor.audit.numeric import release
 from auditor.results.disclosure import _is_share, disclosed
 from auditor.results.measurements import NUMBERS
 from auditor.schemes.replacement.base import UniformScheme

@@ -4,7 +4,7 @@ import pytest
 from large_tables import SMALLER
 
 from auditor.audit.attempts import linear as attempts, opened
-from auditor.audit.categorical import error_bars
+from auditor.audit.categorical import attack_records as error_bars
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import error_bars as numeric_redraws
 from auditor.data.columns import scan as streamed

@@ -8,7 +8,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.audit.categorical.error_bars import simulated
+from auditor.audit.categorical.attack_records import simulated
 from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.schemes.masking.pram import invariant

@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.attempts.linear import padded_maps
+from auditor.audit.attempts.linear import fitted_maps
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, PER_DEVIATION, RECORDS, Guesses, number_cells
@@ -44,7 +44,7 @@ def number_guesses(
 
     if isinstance(attack, LinearAttack):
         place = opened.needed.index(coalition)
-        maps = padded_maps(opened, attack, knowledge)[1]
+        maps = fitted_maps(attack, opened.gathered, knowledge, opened.needed)
         tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
     elif isinstance(attack, RowAttack):
         fitted = fitted_to_rows(opened, attack, knowledge, [coalition], {})

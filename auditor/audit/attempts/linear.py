@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.attack import (
-    Affine,
-    AffineStack,
-    LinearAttack,
-    check_finite_maps,
-    check_shape,
-)
+from auditor.adversary.attack import AffineStack, LinearAttack, check_finite_maps, check_shape
 from auditor.adversary.knowledge import Knowledge, KnownRecords
-from auditor.adversary.view import SMALL, View
+from auditor.adversary.view import SMALL
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.error_bars import (
     Errors,
@@ -30,9 +24,8 @@ from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.views import Gathered
-from auditor.base import NotApplicable, PluginError, scipy
+from auditor.base import NotApplicable, PluginError
 from auditor.base.types import Array, Block, Blocks, Coalitions
-from auditor.schemes.base.noise_law import Transformed
 
 
 def linear_errors(
@@ -40,7 +33,7 @@ def linear_errors(
 ) -> Errors:
     """Errors of every necessary coalition; fill the tally."""
     release, law, needed = opened.release, opened.law_within, opened.needed
-    batch, maps = padded_maps(opened, attack, knowledge)
+    maps = fitted_maps(attack, opened.gathered, knowledge, needed)
     check_finite_maps(maps.weights, maps.offsets)
     if (maps.weighed & ~holding(needed, release.copies)).any():
         raise PluginError("the attack weighs copies that the coalition does not hold")
@@ -60,26 +53,16 @@ def linear_errors(
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows
     )
-    held_out = isinstance(knowledge, KnownRecords) and not isinstance(batch, AffineStack)
-    if law is None or not held_out or not all(affine.apart for affine in batch):
+    if law is None or not maps.apart or not isinstance(knowledge, KnownRecords):
         return errors
     # no theory of gains: maps may differ by luck
     expected = held_out_theory(maps, opened.gathered.all_judged(knowledge), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
 
-def padded_maps(
-    opened: Opened, attack: LinearAttack, knowledge: Knowledge
-) -> tuple[Sequence[Affine], Maps]:
-    """Maps of every necessary coalition, as fitted and padded to all copies."""
-    view, release = opened.gathered.view(knowledge), opened.release
-    batch = fitted_maps(attack, view, opened.needed, release.transformed)
-    return batch, Maps.pad(batch, opened.needed, release.copies)
-
-
 def fitted_maps(
-    attack: LinearAttack, view: View, coalitions: Coalitions, transformed: Transformed | None
-) -> Sequence[Affine]:
+    attack: LinearAttack, gathered: Gathered, knowledge: Knowledge, coalitions: Coalitions
+) -> Maps:
     """Maps of all coalitions, in the coordinates of the moments.
 
     Raises
@@ -87,22 +70,19 @@ def fitted_maps(
     PluginError
         The attack returned no maps of the right shape.
     """
+    view, transformed = gathered.view(knowledge), gathered.release.transformed
     batch = attack.affine_batch(view, coalitions)
     if len(batch) != len(coalitions):
         raise PluginError(f"the attack returned {len(batch)} maps for {len(coalitions)} coalitions")
     # a stack is one array
     for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
         check_shape(affine, view)
+    maps = Maps.pad(batch, coalitions, gathered.release.copies)
     if transformed is None:
-        return batch
-    matrices = [transform.matrix for transform in transformed.transforms]
-    undone = [
-        scipy.linalg.block_diag(*(matrices[copy - 1] for copy in copies)) for copies in coalitions
-    ]
-    return [
-        replace(affine, weights=affine.weights @ one)
-        for affine, one in zip(batch, undone, strict=True)
-    ]
+        return maps
+    matrices = np.array([transform.matrix for transform in transformed.transforms])
+    weights = maps.weights.reshape(*maps.offsets.shape, *matrices.shape[:2])[..., None, :]
+    return replace(maps, weights=(weights @ matrices).reshape(maps.weights.shape))
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
@@ -157,9 +137,8 @@ def _errors_again(
     found = []
     with suppress(NotApplicable):
         for other in others:
-            view, judged = other.view(knowledge), other.all_judged(knowledge)
-            batch = fitted_maps(attack, view, opened.needed, other.release.transformed)
-            maps = Maps.pad(batch, opened.needed, opened.release.copies)
+            maps = fitted_maps(attack, other, knowledge, opened.needed)
+            judged = other.all_judged(knowledge)
             found.append(squared_errors(maps, judged) / judged.count)
         return np.array(found) if found else None
     return None

@@ -24,7 +24,7 @@ from auditor.base.types import Array, Coalition, Coalitions, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement, Picture, ReleaseEvidence
+from auditor.results.records import Measurement, Picture, ReleaseEvidence
 from auditor.scenario.model import AttackUse, Scenario
 
 CELLS, PER_DEVIATION = 24, 4
@@ -34,8 +34,6 @@ EXACT = 5e-4
 """Shares unknown below this value are equal."""
 Cell = tuple[str, str, Coalition, str]
 """Attack, knowledge, coalition and attribute."""
-Outcome = tuple[Measurements, list[Distribution], list[Picture]]
-"""Records, distributions of errors, and pictures of one release."""
 
 
 def most_exposed(
@@ -191,7 +189,7 @@ class Session(ABC):
     def __init__(self, request: ReleaseRequest) -> None: ...
 
     @classmethod
-    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
+    def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> ReleaseAudit:
         """All records of one release, and fill in the evidence."""
         return cls(request).run(evidence, request)
 
@@ -238,7 +236,7 @@ class Session(ABC):
         request: ReleaseRequest,
         elsewhere: Collection[int] = (),
         made_elsewhere: Iterable[Attempt] = (),
-    ) -> Outcome:
+    ) -> ReleaseAudit:
         """Run all attacks and return all records; fill in the evidence.
 
         Attacks run by strength per second; records keep the order of results.
@@ -273,7 +271,7 @@ class Session(ABC):
         parts = [first, *(found.measurements for found in ordered), later]
         table = Measurements.concatenated(parts)
         drawn = not brief and self.context.replicate == 1
-        return table, spreads, self._pictures(table) if drawn else []
+        return ReleaseAudit(table, spreads, self._pictures(table) if drawn else [], evidence)
 
     def _pictures(self, found: Measurements) -> list[Picture]:
         cells = {(use.id, state.label): (use, state) for use, state in cells_of(self.scenario)}

@@ -19,8 +19,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import CellContext
-from auditor.audit.categorical.attack_records import coalition_records
-from auditor.audit.categorical.error_bars import jackknifed
+from auditor.audit.categorical.attack_records import coalition_records, jackknifed
 from auditor.audit.categorical.posterior_pass import group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
 from auditor.audit.numeric.moment_pass import together

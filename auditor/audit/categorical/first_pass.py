@@ -71,8 +71,8 @@ class CountJob(Job[Counted]):
         Copies that some coalition holds.
     copies : int
         ``M`` for history sizes, else 0.
-    sources : sequence of (int, int)
-        Source and copy.
+    pairs : sequence of (int, int)
+        Source (0: the original) and copy.
     scored : tuple of int
         Scored copies.
     scored_rows : sequence of (int, int)
@@ -83,7 +83,7 @@ class CountJob(Job[Counted]):
     between: Sequence[Between]
     draws: Mapping[str, Draw]
     copies: int
-    sources: Sequence[tuple[int, int]] = ()
+    pairs: Sequence[tuple[int, int]]
     scored: tuple[int, ...] = ()
     scored_rows: Sequence[tuple[int, int]] = ()
     exact = drawn = True
@@ -102,7 +102,7 @@ class CountJob(Job[Counted]):
 
         pairs = {
             (source, copy): Pairs.counted(values(source), values(copy))
-            for source, copy in [*((0, number) for number in self.singles), *self.sources]
+            for source, copy in self.pairs
         }
         found = np.zeros((len(self.between), 2), dtype=np.int64)
         for place, three in enumerate(self.between):
@@ -135,6 +135,7 @@ def count(release: UniformRelease) -> Counted:
     scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
     replicate, stated = release.key.replicate, _stated(release)
     scored = tuple(scored_copies(singles, data.rows)) if stated and replicate == 1 else ()
+    others = sources(law.of(singles), singles) if stated else []
     history = law.multilevel and scenario.measure("history-size") is not None
     return release.go_through(
         CountJob(
@@ -142,7 +143,7 @@ def count(release: UniformRelease) -> Counted:
             _between(release),
             draws_of(scenario.knowledge, data.rows, scenario.seed, replicate),
             len(law.levels) * history,
-            sources(law.of(singles), singles) if stated else (),
+            [*((0, number) for number in singles), *others],
             scored,
             scored_rows(len(scored), data.rows),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from auditor.adversary.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.knowledge import Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published import cells_of, published_prior
+from auditor.adversary.published import cells_of, check_knowledge, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.base.session import made_attack
 from auditor.audit.categorical.first_pass import Counted
@@ -64,8 +64,7 @@ class Attacker:
             The attack does not apply to categories, or to this knowledge.
         """
         members, data = tuple(release.singles), release.data
-        if isinstance(knowledge, KnownRecords) and knowledge.count == data.rows:
-            raise NotApplicable("every record is known in clear: none is left to attack")
+        check_knowledge(knowledge, release.table)
         rows = counted.rows.get(key_of(knowledge), [])
         given = given_by(knowledge, data, map(np.concatenate, zip(*rows, strict=True)))
         attack = made_attack(use)

@@ -150,10 +150,9 @@ class Members(NamedTuple):
     @classmethod
     def of(cls, coalitions: Coalitions) -> Members:
         """Membership of some coalitions."""
-        held = holding(coalitions, max(map(max, coalitions)))
-        alone = np.flatnonzero(held.sum(axis=1) == 1)
-        numbers = held[alone].argmax(axis=1)
-        return cls(alone[np.argsort(numbers)], held[:, np.sort(numbers)])
+        alone = dict(sorted((one[0], k) for k, one in enumerate(coalitions) if len(one) == 1))
+        held = holding(coalitions, max(alone))[:, np.array([*alone]) - 1]
+        return cls(np.array([*alone.values()]), held)
 
     def best(self, each: Array) -> Indices:
         """Place of each coalition's member with the least figure, (B, c)."""

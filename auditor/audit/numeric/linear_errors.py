@@ -21,7 +21,7 @@ S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
@@ -74,12 +74,15 @@ class Maps:
         Whether independent of the noise drawn.
     known : ndarray of shape (B, N, N) or None
         ``V``, if any.
+    apart : bool
+        Whether fitted to known records alone, and judged on others.
     """
 
     weights: Array
     offsets: Array
     fixed: bool
     known: Array | None = None
+    apart: bool = False
 
     @classmethod
     def pad(cls, batch: Sequence[Affine], coalitions: Coalitions, copies: int) -> Maps:
@@ -94,16 +97,19 @@ class Maps:
         if any(affine.known is not None for affine in batch):
             nothing = np.zeros((N, N))
             known = np.array([nothing if one.known is None else one.known for one in batch])
-        return cls(weights.reshape(B, N, -1), offsets, all(one.fixed for one in batch), known)
+        fixed, apart = (all(getattr(one, name) for one in batch) for name in ("fixed", "apart"))
+        return cls(weights.reshape(B, N, -1), offsets, fixed, known, apart)
 
     def at(self, places: Indices | slice) -> Maps:
         """Maps at some places, in that order."""
         known = None if self.known is None else self.known[places]
-        return Maps(self.weights[places], self.offsets[places], self.fixed, known)
+        return replace(
+            self, weights=self.weights[places], offsets=self.offsets[places], known=known
+        )
 
     def about(self, mean: Array) -> Maps:
         """Maps for rows centred ``mean`` away from the present centre, (N,)."""
-        return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+        return replace(self, offsets=self.offsets - self.lost @ mean)
 
     @property
     def weighed(self) -> Flags:
