@@ -100,20 +100,6 @@ class Expectation(Plugin):
         """Whether the filter covers a scheme at a sweep point."""
         return covers(self.parameters, scheme, point)
 
-    def record(self, name: str, where: Plain, evidence: Evidence) -> ExpectationRecord:
-        """Verdict as a result record."""
-        judged = self.judge(evidence)
-        if not isinstance(judged, Judgement) or type(judged.why) is not str:
-            raise PluginError("the expectation returned no judgement with a reason")
-        return ExpectationRecord(
-            expectation=name,
-            where=where,
-            status=judged.status,
-            observed=judged.observed,
-            bound=judged.bound,
-            why=judged.why,
-        )
-
 
 class Broken(Expectation):
     """Stand-in for an expectation that cannot be made."""
@@ -293,14 +279,17 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
     if type(use.expectation).__module__.partition(".")[0] not in OURS:
         evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
     with contained() as failure:
-        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
-        return record
+        judged = use.expectation.judge(evidence)
+        if not isinstance(judged, Judgement) or type(judged.why) is not str:
+            raise PluginError("the expectation returned no judgement with a reason")
+    if failure.error is not None:
+        judged = Judgement("undecided", f"could not be judged: {failure.reason}")
     return ExpectationRecord(
         expectation=use.name,
         where=use.where,
-        status="undecided",
-        observed=None,
-        bound=None,
-        why=f"could not be judged: {failure.reason}",
-        failed=True,
+        status=judged.status,
+        observed=judged.observed,
+        bound=judged.bound,
+        why=judged.why,
+        failed=failure.error is not None,
     )

@@ -106,9 +106,9 @@ class Gain(NamedTuple):
     flattered : float
         Largest bias of a gain by an estimated law.
     from_files : bool
-        Whether the copies come from files.
+        Whether the copies were read from files.
     covered : bool
-        Whether the claim covers these copies; else the gain refutes nothing.
+        Whether the claim covers these copies. Other gains cannot refute it.
     """
 
     who: str
@@ -141,13 +141,11 @@ class Gain(NamedTuple):
         return 0.0 if self.guard else below, above if self.covered else 1.0
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Rows that would exclude the margin if there is no gain."""
+        """Rows that would exclude the margin if the true gain is 0."""
         if self.noise:
-            regressors = sum(part.regressors for part in self.noise)
-            observations = sum(part.observations for part in self.noise)
-            return math.ceil(
-                self.rows * observations_needed(regressors, margin, level, POWER) / observations
-            )
+            _, regressors, observations = map(sum, zip(*self.noise, strict=True))
+            needed = observations_needed(regressors, margin, level, POWER)
+            return math.ceil(self.rows * needed / observations)
         distance = math.sqrt(margin) if self.insider else margin
         error = max(self.insider.std_error) if self.insider else self.std_error
         return rows_needed(self.rows, error, distance, quantile(1 - level) + quantile(POWER))
@@ -233,9 +231,8 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
         noise = tuple(part.pooling.noise for part in parts if part.pooling.noise is not None)
         rows = sum(part.rows for part in parts)
         if noise:
-            observations = sum(part.observations for part in noise)
+            _, regressors, observations = map(sum, zip(*noise, strict=True))
             share = math.fsum(part.share * part.observations for part in noise) / observations
-            regressors = sum(part.regressors for part in noise)
             gain = share - regressors / observations
             error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
             yield Gain(
@@ -446,7 +443,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # guards that refute nothing explain no verdict, unless there are no other gains
+    # guards explain a verdict only if they refute the claim, or all gains are guards
     telling = [
         gain
         for gain, v in zip(tested, verdicts, strict=True)

@@ -44,7 +44,7 @@ def number_guesses(
 
     if isinstance(attack, LinearAttack):
         place = opened.needed.index(coalition)
-        maps = padded_maps(opened, attack, knowledge)[1]
+        maps = padded_maps(opened, attack, opened.gathered.view(knowledge), release.transformed)[1]
         tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
     elif isinstance(attack, RowAttack):
         fitted = fitted_to_rows(opened, attack, knowledge, [coalition], {})

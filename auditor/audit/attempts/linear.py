@@ -30,7 +30,7 @@ from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_the
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.views import MomentsAgain
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Block, Blocks, Coalitions
+from auditor.base.types import Array, Block, Blocks
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed
 
 
@@ -39,7 +39,8 @@ def linear_errors(
 ) -> Errors:
     """Errors of every necessary coalition; fill the tally."""
     release, law, needed = opened.release, opened.law_within, opened.needed
-    batch, maps = padded_maps(opened, attack, knowledge)
+    view, transformed = opened.gathered.view(knowledge), release.transformed
+    batch, maps = padded_maps(opened, attack, view, transformed)
     check_finite_maps(maps.weights, maps.offsets)
     if (maps.weighed & ~holding(needed, release.copies)).any():
         raise PluginError("the attack weighs copies that the coalition does not hold")
@@ -76,40 +77,32 @@ def linear_errors(
 
 
 def padded_maps(
-    opened: Opened, attack: LinearAttack, knowledge: Knowledge
+    opened: Opened, attack: LinearAttack, view: View, transformed: Transformed | None
 ) -> tuple[Sequence[Affine], Maps]:
-    """Maps of every necessary coalition, as fitted and padded to all copies."""
-    view, release = opened.gathered.view(knowledge), opened.release
-    batch = fitted_maps(attack, view, opened.needed, release.transformed)
-    return batch, Maps.pad(batch, opened.needed, release.copies)
+    """Maps of every necessary coalition, as fitted and padded to all copies.
 
-
-def fitted_maps(
-    attack: LinearAttack, view: View, coalitions: Coalitions, transformed: Transformed | None
-) -> Sequence[Affine]:
-    """Maps of all coalitions, in the coordinates of the moments.
+    In the coordinates of the moments.
 
     Raises
     ------
     PluginError
         The attack returned no maps of the right shape.
     """
-    batch = attack.affine_batch(view, coalitions)
+    coalitions = opened.needed
+    batch: Sequence[Affine] = attack.affine_batch(view, coalitions)
     if len(batch) != len(coalitions):
         raise PluginError(f"the attack returned {len(batch)} maps for {len(coalitions)} coalitions")
     # a stack is one array
     for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
         check_shape(affine, view)
-    if transformed is None:
-        return batch
-    matrices = [transform.matrix for transform in transformed.transforms]
-    undone = [
-        scipy.linalg.block_diag(*(matrices[copy - 1] for copy in copies)) for copies in coalitions
-    ]
-    return [
-        replace(affine, weights=affine.weights @ one)
-        for affine, one in zip(batch, undone, strict=True)
-    ]
+    if transformed is not None:
+        matrices = [transform.matrix for transform in transformed.transforms]
+        blocks = ([matrices[copy - 1] for copy in copies] for copies in coalitions)
+        batch = [
+            replace(affine, weights=affine.weights @ scipy.linalg.block_diag(*undone))
+            for affine, undone in zip(batch, blocks, strict=True)
+        ]
+    return batch, Maps.pad(batch, coalitions, opened.release.copies)
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
@@ -160,8 +153,7 @@ def _errors_again(
     found = []
     try:
         for view, judged, transformed in draws:
-            batch = fitted_maps(attack, view, opened.needed, transformed)
-            maps = Maps.pad(batch, opened.needed, opened.release.copies)
+            maps = padded_maps(opened, attack, view, transformed)[1]
             found.append(squared_errors(maps, judged) / judged.count)
     except NotApplicable:
         return None

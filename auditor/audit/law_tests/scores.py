@@ -29,7 +29,6 @@ from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import grid_of_digits
 from auditor.schemes.base.noise_law import (
-    IncrementDensity,
     KroneckerNoise,
     NoiseLaw,
     increment_density,
@@ -291,10 +290,8 @@ def release_scores(law: NoiseLaw, rows: Rows) -> tuple[Scores, Scores | None, Se
         Of the M copies chosen; not ``unstated``.
     """
     if is_process(law):
-        steps, own = (
-            process_scores(increments(law, nested), rows) for nested in (law.one_process, False)
-        )
-        return steps, own if law.one_process else None, ()
+        own = process_scores(law, rows, False)
+        return (process_scores(law, rows, True), own, ()) if law.one_process else (own, None, ())
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
         return uniform_scores(law, rows), None, ()
     return gaussian_scores(law.covariance, rows)
@@ -392,65 +389,35 @@ def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density:
     return Scores(values, [name for _, name, *_ in parts], grain, copies)
 
 
-class Increment(NamedTuple):
-    """Noise of an attribute in one copy less that in ``below``, if not −1."""
+def process_scores(law: KroneckerNoise, rows: Rows, nested: bool) -> Scores:
+    """Randomised distribution functions ``F(d−) + V (F(d) − F(d−))``.
 
-    below: int
-    place: int
-    attribute: int
-    density: IncrementDensity
-
-
-def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
-    """Noise of each copy and attribute, or its increments.
-
-    ``nested``: independent increments of one process.
+    Of each copy's noise, or if ``nested`` of its increment from the copy of next less noise. Values
+    on a lattice, or at rest, are spread over their atoms.
     """
-    levels, variances, found = np.diag(law.level_covariance), np.diag(law.shape).tolist(), []
-    order = np.argsort(levels, kind="stable").tolist()
+    levels, variances = np.diag(law.level_covariance), np.diag(law.shape).tolist()
+    order, parts = np.argsort(levels, kind="stable").tolist(), []
     for below, place in pairwise([-1, *order]) if nested else ((-1, place) for place in order):
         low, high = 0.0 if below < 0 else float(levels[below]), float(levels[place])
-        found += [
-            Increment(below, place, j, increment_density(law, low, high, j))
-            for j, variance in enumerate(variances)
-            if variance > 0 and high > low
-        ]
-    return found
-
-
-def process_scores(steps: Sequence[Increment], rows: Rows) -> Scores:
-    """Randomised distribution functions of increments.
-
-    A value on a lattice, or at rest, is spread over its atom.
-    """
-    parts = []
-    for one in steps:
-        known = _known(one, rows) / one.density.moving.std
-        if known <= COARSEST_OF_EDGES:
-            below = f" less copy {rows.chosen[one.below]}" if one.below >= 0 else ""
-            name = f"noise of copy {rows.chosen[one.place]}{below} ({rows.names[one.attribute]!r})"
-            grain = math.inf if one.density.moving.on_lattice else known
-            parts.append((increment_scores(one, rows), name, grain, one.place))
+        less = "" if below < 0 else f" less copy {rows.chosen[below]}"
+        for j, variance in enumerate(variances):
+            if variance == 0 or high <= low:
+                continue
+            density = increment_density(law, low, high, j)
+            moving, d, known = density.moving, rows.noise[:, place, j], float(rows.grain[place, j])
+            if below >= 0:
+                d, known = d - rows.noise[:, below, j], known + float(rows.grain[below, j])
+            if moving.on_lattice:
+                points, which = np.unique(np.rint(d / moving.unit), return_inverse=True)
+                middle, jump = (each[which] for each in density.distribution(points * moving.unit))
+                known = math.inf
+            elif known <= COARSEST_OF_EDGES * moving.std:
+                rest = (density.rest > 0) & (np.abs(d) <= known)
+                middle, jump = density.distribution(np.where(rest, 0.0, d))
+            else:
+                continue
+            rng = stream(0, "where in an atom a value lies", below, place, j)
+            u = middle + (rng.random(len(d)) - 0.5) * jump
+            name = f"noise of copy {rows.chosen[place]}{less} ({rows.names[j]!r})"
+            parts.append((u, name, known / moving.std, place))
     return _of_columns(parts, len(rows.noise), DENSITY["laplace"])
-
-
-def increment_scores(one: Increment, rows: Rows) -> Array:
-    """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
-    d = rows.noise[:, one.place, one.attribute]
-    if one.below >= 0:
-        d = d - rows.noise[:, one.below, one.attribute]
-    if (moving := one.density.moving).on_lattice:
-        points, place = np.unique(np.rint(d / moving.unit), return_inverse=True)
-        middle, jump = (part[place] for part in one.density.distribution(points * moving.unit))
-    else:
-        rest = (one.density.rest > 0) & (np.abs(d) <= _known(one, rows))
-        middle, jump = one.density.distribution(np.where(rest, 0.0, d))
-    rng = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute)
-    return middle + (rng.random(len(d)) - 0.5) * jump
-
-
-def _known(one: Increment, rows: Rows) -> float:
-    if one.density.moving.on_lattice:
-        return 0.0
-    copies = [copy for copy in (one.place, one.below) if copy >= 0]
-    return float(rows.grain[copies, one.attribute].sum())
