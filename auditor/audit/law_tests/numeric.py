@@ -172,34 +172,45 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     names, (x, copies) = release.table.attributes, looked_at(release, law_rows(release))
     if law.distribution == "unstated":
         drawn = None if release.key.grid else release.scheme.drawn_apart(release.levels, x, copies)
-        return [] if drawn is None else in_memory_tests(*drawn, names, False)
-    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(x, copies, names, chosen, transformed is None)
+        return [] if drawn is None else row_tests(*drawn, names, False)
+    spacing = 0.0
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
-        spacing = max(float(grids(copy).max()) for copy in released)
-        rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
-    tests = row_tests(law.of(chosen), rows)
+        spacing = math.sqrt(len(names)) * max(float(grids(copy).max()) for copy in released)
+    tests = row_tests(x, copies, law, names, transformed is None, spacing)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
         if release.serial is not None:
             _, copies = looked_at(replace(release, serial=None), law_rows(release))
+        chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
         y = np.stack([copies[copy - 1] for copy in chosen], axis=1)
-        digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
+        digits = last_digits_test(law.of(chosen), x, y, names, chosen)
         tests += [] if digits is None else [digits]
     return tests
 
 
-def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
-    """Tests of single rows: cells without noise, scores and low digits.
+def row_tests(
+    x: Array,
+    copies: Sequence[Array],
+    law: NoiseLaw,
+    names: Sequence[str],
+    on_grid: bool,
+    spacing: float = 0.0,
+) -> list[LawTest]:
+    """Tests of single rows, shape (n, N): noise by law, scores and low digits.
 
     Parameters
     ----------
-    law : NoiseLaw
-        Of the copies chosen.
+    on_grid : bool
+        Whether copies may be on a grid; not after a transformation.
+    spacing : float
+        Least precision of the values.
     """
-    if len(rows.x) < 3 or law.distribution == "unstated":
+    if len(x) < 3 or law.distribution == "unstated":
         return []
+    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
+    law, rows = law.of(chosen), rows_of(x, copies, names, chosen, on_grid)
+    rows = rows._replace(grain=np.maximum(rows.grain, spacing))
     scores, own, values = release_scores(law, rows)
     tests = [
         no_noise_test(law, rows),
@@ -207,16 +218,6 @@ def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
         digits_test(scores, rows.x, values),
     ]
     return [test for test in tests if test is not None]
-
-
-def in_memory_tests(
-    x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str], on_grid: bool
-) -> list[LawTest]:
-    """Tests of copies that are in memory."""
-    if not len(x):
-        return []
-    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of(x, copies, names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
