@@ -284,6 +284,7 @@ def _swept(expectation: Expectation, evidence: Evidence) -> Iterator[tuple[float
 POWER = 0.8
 Found = tuple[float, float, float]
 """A difference, its standard error (NaN if unknown) and degrees of freedom."""
+UNKNOWN = math.nan, math.nan, math.inf
 
 
 @register
@@ -321,8 +322,16 @@ class Equivalent(Expectation):
             return Judgement("undecided", why, None, p.margin)
         found = [_difference_of(*pair, p.margin) for pair in pairs]
         if p.together:
-            found = [_all_together(pairs)]
-        return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
+            by_level = [_paired(*pair) for pair in pairs]
+            counts, found = {len(differences) for differences in by_level}, [UNKNOWN]
+            if len(counts) == 1 and min(counts) >= FEWEST_REPLICATES:
+                found = [_mean_of(np.mean(by_level, axis=0))]
+        levels = [
+            ", ".join(f"{level:g}" for level in one.levels)
+            or f"of copies {describe(one.coalition)}"
+            for (one, *_), _ in pairs
+        ]
+        return judge_differences(found, levels, p.margin, p.metric)
 
 
 def judge_differences(
@@ -355,11 +364,6 @@ def judge_differences(
     return Judgement("undecided", why, difference, margin)
 
 
-def _level(record: Measurement) -> str:
-    levels = ", ".join(f"{level:g}" for level in record.levels)
-    return levels or f"of copies {describe(record.coalition)}"
-
-
 def _paired(first: Cell, second: Cell) -> Array:
     theirs = {one.replicate: one.value for one in second if one.value is not None}
     return np.array(
@@ -378,19 +382,11 @@ def _difference_of(first: Cell, second: Cell, margin: float) -> Found:
         return _mean_of(differences)
     errors = [error for _, error in map(pooled, (first, second))]
     if not len(differences) or any(error is None for error in errors):
-        return math.nan, math.nan, math.inf
+        return UNKNOWN
     # at a difference of one margin the larger value is more uncertain
     wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
     spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
     return float(differences.mean()), spread, math.inf
-
-
-def _all_together(pairs: Pairs) -> Found:
-    by_level = [_paired(*pair) for pair in pairs]
-    count = min(len(differences) for differences in by_level)
-    if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):
-        return math.nan, math.nan, math.inf
-    return _mean_of(np.mean(by_level, axis=0))
 
 
 def _mean_of(differences: Array) -> Found:
