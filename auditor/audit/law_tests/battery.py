@@ -146,6 +146,17 @@ def peak(values: Array) -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(values.argmax(), values.shape)))
 
 
+def spread(count: int, most: int) -> list[int]:
+    """Evenly spread places, at most so many.
+
+    Examples
+    --------
+    >>> spread(9, 3), spread(2, 3)
+    ([0, 4, 8], [0, 1])
+    """
+    return np.rint(np.linspace(0, count - 1, min(count, most))).astype(int).tolist()
+
+
 def normal(u: Array) -> Array:
     """Normal scores, finite."""
     return scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53))
@@ -204,8 +215,8 @@ def battery(
     ranks = np.clip(column_ranks(originals) - 0.5 / n, 0.5 / n, 1.0 - 0.5 / n)
     varied = np.flatnonzero(np.ptp(ranks, axis=0) > 0)
     ranks, names = ranks[:, varied], [repr(names[place]) for place in varied.tolist()]
-    few = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_ORIGINALS)).astype(np.intp))
-    some, some_names = ranks[:, few], [names[place] for place in few.tolist()]
+    few = spread(len(names), MOST_ORIGINALS)
+    some, some_names = ranks[:, few], [names[place] for place in few]
     lagged = added_up(scores, LAGGED_COLUMNS)
     ordered = orders(lagged, some, some_names)
     found = [

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from auditor.audit.base.release import Release
-from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p
+from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p, spread
 from auditor.audit.law_tests.scores import (
     HARDLY_ANY,
     MOST_COORDINATES,
@@ -66,8 +66,8 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     angle = 2.0 * np.pi * np.hstack([ranks, scores.values[:n]])
     waves = [np.cos(k * angle) + np.sin(k * angle) for k in (1, 2)]
     whitened, found = sum(value.whitened for value in values), list[Finding]()
-    swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
-    for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
+    swept = spread(whitened, MOST_SWEPT)
+    for place in {*swept, *spread(len(values), MOST_VALUES)}:
         value, c = values[place], values[place].values[:n]
         others = np.flatnonzero(group != value.group)
         parts = [others[first::GROUPS] for first in range(min(GROUPS, others.size))]
@@ -132,7 +132,7 @@ def last_digits_test(
     places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
     every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
     found = list[tuple[float, str]]()  # ``ln E`` of one generator, and its column
-    for i, j in places[:: math.ceil(len(places) / MOST_COLUMNS) or 1]:
+    for i, j in (places[place] for place in spread(len(places), MOST_COLUMNS)):
         values, which, times = np.unique(y[every, i, j], return_inverse=True, return_counts=True)
         single = times[which] == 1  # repeated values are bounds or blanks
         if single.any() and not written_shorter(values):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.audit.law_tests.battery import Scores
+from auditor.audit.law_tests.battery import Scores, spread
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
 from auditor.numerics.linear_algebra import deviations
@@ -87,10 +87,7 @@ class Rows(NamedTuple):
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
     """Numbers of the copies that are tested, evenly spread."""
-    most = max(1, coordinates // width)
-    return sorted(
-        {1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()}
-    )
+    return [1 + place for place in spread(copies, max(1, coordinates // width))]
 
 
 def rows_wanted(rows: int, values: int) -> int:
@@ -124,8 +121,7 @@ def rows_of(
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
         flat = y.reshape(largest.size, -1)
-        n = flat.shape[1]
-        some = flat[:, np.linspace(0, n - 1, min(n, GRID_ROWS)).astype(np.intp)]
+        some = flat[:, spread(flat.shape[1], GRID_ROWS)]
         # a sorted column's last digits are worth more at its end
         some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]
         grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
@@ -312,7 +308,7 @@ def gaussian_scores(K: Array, rows: Rows) -> tuple[Scores, Scores, list[Value]]:
     unit, loud = np.eye(M * N), np.flatnonzero(own > 0).tolist()
     combined = [(unit[k], rows.coordinate(k // N, k % N)) for k in loud]
     pairs = list(combinations(range(M), 2))
-    for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
+    for a, b in (pairs[place] for place in spread(len(pairs), MOST_PAIRS)):
         for j in range(N):
             first, second = own[a * N + j], own[b * N + j]
             for factor in {1.0, math.sqrt(second / first)} if min(first, second) > 0 else ():
