@@ -70,7 +70,7 @@ class Expectation(Plugin):
 
     @classmethod
     def made(cls, parameters: Any) -> Expectation:
-        """Expectation, or a stand-in if its parameters fail."""
+        """Expectation, or a substitute if its parameters fail."""
         with contained() as failure:
             return cls(parameters)
         assert failure.error is not None
@@ -102,7 +102,7 @@ class Expectation(Plugin):
 
 
 class Broken(Expectation):
-    """Stand-in for an expectation that cannot be made."""
+    """Substitute for an expectation whose parameters fail."""
 
     def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
         self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
@@ -254,7 +254,7 @@ IMPLICIT_LEVEL = 1e-4
 def judge(
     uses: Sequence[ExpectationUse], places: Places, evidence: Evidence, missing: Missing = ()
 ) -> list[ExpectationRecord]:
-    """Return the verdict on every expectation; one that covers missing tasks is undecided."""
+    """Verdict on every expectation; undecided if it covers missing tasks."""
     found = []
     for use in uses:
         record = undecided(_judged(use, evidence), use.expectation, missing)

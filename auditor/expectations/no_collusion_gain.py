@@ -338,7 +338,7 @@ def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[str, ...]]:
 
 
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
-    """Decide by second moments, or classes, unless a finding contradicts the law."""
+    """Decide by second moments, or classes, unless the law is contradicted."""
     stated = {copies.cell: copies.pooling.sufficient for copies in pooling}
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]

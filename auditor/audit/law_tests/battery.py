@@ -101,7 +101,7 @@ class Scores:
 
 
 class Finding(NamedTuple):
-    """The largest exponent of some comparisons, not corrected for their number."""
+    """Largest exponent of some comparisons, before correction."""
 
     x: float
     observed: float
@@ -286,7 +286,7 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def small_sizes_test(scores: Scores, own: Scores | None) -> LawTest:
-    """Test for small sizes in each column, and each copy's row with least noise.
+    """Test for small sizes by column, and for rows with little noise.
 
     A size is below ``w`` with chance ``w``. The largest of a row's k sizes, to the power k, is
     uniform.

@@ -200,7 +200,7 @@ parts of equal size for more."""
 
 
 def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Measurement]:
-    """Yield both metrics of each group, of equal units, and of a column's weights.
+    """Yield both metrics of groups, equal units, and a column's weights.
 
     None if some records were left out. Standard errors are over independent units. Shares are
     widened as by Agresti and Coull.

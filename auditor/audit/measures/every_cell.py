@@ -88,7 +88,7 @@ def by_group(coalitions: Coalitions, errors: Arrays, variances: Array) -> Errors
 
 
 def best_alone(copies: Arrays, alone: Arrays) -> Array:
-    """Squared errors of the best copy for each pattern of cells, by attribute, shape (n, N)."""
+    """Squared errors of each pattern's best copy, shape (n, N)."""
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
     # copy, attribute, pattern
@@ -98,7 +98,7 @@ def best_alone(copies: Arrays, alone: Arrays) -> Array:
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
-    """``e_t²``, (n, N), of originals X and cells (n, p), NaN for missing cells."""
+    """``e_t²``, (n, N), of originals X and cells (n, p), NaN if missing."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)

@@ -271,9 +271,9 @@ class Disclosures:
         yield "disclosed_beyond_chance", beyond, error, (mean["claim"] - mean["prior"]) / doubt
 
     def figures(self) -> Iterator[tuple[str, float, float, float | None, float]]:
-        """Yield metrics with their values, standard errors, theory and degrees of freedom.
+        """Yield metrics of named rows, claimed regions and whole records.
 
-        Of named rows, claimed regions and whole records.
+        With values, standard errors, theory and degrees of freedom.
         """
         sums, rows = self.sums, self.sums["compared"]
         for k in (FIRST if self.right is None else FIRST[:1]) if rows else ():
