@@ -69,7 +69,7 @@ class Expectation(Plugin):
 
     @classmethod
     def made(cls, parameters: Any) -> Expectation:
-        """Expectation, or a stand-in if its parameters fail."""
+        """Expectation, or a substitute if its parameters fail."""
         with contained() as failure:
             return cls(parameters)
         assert failure.error is not None
@@ -99,23 +99,9 @@ class Expectation(Plugin):
         """Whether the filter covers a scheme at a sweep point."""
         return covers(self.parameters, scheme, point)
 
-    def record(self, name: str, where: Plain, evidence: Evidence) -> ExpectationRecord:
-        """Verdict as a result record."""
-        judged = self.judge(evidence)
-        if not isinstance(judged, Judgement) or type(judged.why) is not str:
-            raise PluginError("the expectation returned no judgement with a reason")
-        return ExpectationRecord(
-            expectation=name,
-            where=where,
-            status=judged.status,
-            observed=judged.observed,
-            bound=judged.bound,
-            why=judged.why,
-        )
-
 
 class Broken(Expectation):
-    """Stand-in for an expectation that cannot be made."""
+    """Substitute for an expectation whose parameters fail."""
 
     def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
         self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
@@ -267,7 +253,7 @@ IMPLICIT_LEVEL = 1e-4
 def judge(
     uses: Sequence[ExpectationUse], places: Places, evidence: Evidence, missing: Missing = ()
 ) -> list[ExpectationRecord]:
-    """Return the verdict on every expectation; one that covers missing tasks is undecided."""
+    """Verdict on every expectation; undecided if it covers missing tasks."""
     found = []
     for use in uses:
         record = undecided(_judged(use, evidence), use.expectation, missing)
@@ -292,14 +278,17 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
     if type(use.expectation).__module__.partition(".")[0] not in OURS:
         evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
     with contained() as failure:
-        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
-        return record
+        judged = use.expectation.judge(evidence)
+        if not isinstance(judged, Judgement) or type(judged.why) is not str:
+            raise PluginError("the expectation returned no judgement with a reason")
+    if failure.error is not None:
+        judged = Judgement("undecided", f"could not be judged: {failure.reason}")
     return ExpectationRecord(
         expectation=use.name,
         where=use.where,
-        status="undecided",
-        observed=None,
-        bound=None,
-        why=f"could not be judged: {failure.reason}",
-        failed=True,
+        status=judged.status,
+        observed=judged.observed,
+        bound=judged.bound,
+        why=judged.why,
+        failed=failure.error is not None,
     )

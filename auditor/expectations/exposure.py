@@ -114,33 +114,29 @@ class Exposure(Expectation):
         return self.parameters.by if isinstance(self.parameters, Exposure.Parameters) else None
 
     def judge(self, evidence: Evidence) -> Judgement:
-        asked = (self._unknown, self.parameters.unknown), (self._close, self.parameters.close)
-        judged = [judge(evidence, limits) for judge, limits in asked if limits is not None]
-        if unused := self._unused(evidence):
+        unknown, close = self.parameters.unknown, self.parameters.close
+        judged, unused = list[Judgement](), ""
+        if unknown is not None:
+            judged.append(self._unknown(evidence, unknown))
+        if close is not None:
+            admits = self.admits(evidence, CLOSE, each_attribute=True)
+            found = _not_in_clear(filter(admits, evidence.measurements))
+            found += self._by_group("group_close", evidence)
+            why = "no attack that the filter admits gave close guesses"
+            none = Judgement("undecided", why, None, close.bound)
+            judged.append(_bounded(found, close, CLOSE_GUESSES, evidence) if found else none)
+        if unknown is None or unknown.at_least is not None:
+            any_attack = dict.fromkeys(("attack", "knowledge", "coalition", "attribute"))
+            filters = self.parameters.model_copy(update=any_attack)
+            admits = selector(filters, None, copies_released(evidence), each_attribute=True)
+            unused = unused_columns(filter(admits, evidence.measurements))
+        if unused:
             judged.append(replace(judged[0], status="undecided", why=unused))
         status = worst([one.status for one in judged])
         because = causes(evidence.measurements)[:3] if status != "holds" else []
         first = next(one for one in judged if one.status == status)
         why = "; ".join([*(one.why for one in judged if one.status == status), *because])
         return replace(first, why=why)
-
-    def _unused(self, evidence: Evidence) -> str:
-        asked = self.parameters.unknown
-        if asked is not None and asked.at_least is None:
-            return ""
-        any_attack = dict.fromkeys(("attack", "knowledge", "coalition", "attribute"))
-        filters = self.parameters.model_copy(update=any_attack)
-        admits = selector(filters, None, copies_released(evidence), each_attribute=True)
-        return unused_columns(filter(admits, evidence.measurements))
-
-    def _close(self, evidence: Evidence, asked: Shares) -> Judgement:
-        admits = self.admits(evidence, CLOSE, each_attribute=True)
-        found = _not_in_clear(filter(admits, evidence.measurements))
-        found += self._by_group("group_close", evidence)
-        if not found:
-            why = "no attack that the filter admits gave close guesses"
-            return Judgement("undecided", why, None, asked.bound)
-        return _bounded(found, asked, CLOSE_GUESSES, evidence)
 
     def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
         names = [metric.replace("group", each) for each in ("unit", "weighted")]

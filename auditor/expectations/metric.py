@@ -89,13 +89,6 @@ class Bounds(Limits, Filter):
         return max(lows, default=None), min(highs, default=None)
 
 
-class MetricBounds(Bounds):
-    """Bounds on one metric."""
-
-    metric: str
-    """the metric's name"""
-
-
 @register
 class MetricBound(Expectation):
     """Every selected cell of a metric meets a bound, measured and in theory."""
@@ -104,8 +97,11 @@ class MetricBound(Expectation):
     reference = "holm1979"
     pooled_only = False
 
-    class Parameters(MetricBounds):
+    class Parameters(Bounds):
         """The metric, its bounds, and the filter."""
+
+        metric: str
+        """the metric's name"""
 
     @property
     def metric(self) -> str:

@@ -28,16 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Coalition
-from auditor.expectations.base import (
-    Cell,
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    identity,
-    place,
-    worst,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, identity, place, worst
 from auditor.expectations.noise_follows_law import by_guarantees, contradiction
 from auditor.numerics.statistics import (
     Z_95,
@@ -58,7 +49,6 @@ from auditor.results.records import (
     InsiderGain,
     Measurement,
     NoiseGain,
-    PairedGain,
     Pooling,
     ReleaseEvidence,
     Verdict,
@@ -106,9 +96,9 @@ class Gain(NamedTuple):
     flattered : float
         Largest bias of a gain by an estimated law.
     from_files : bool
-        Whether the copies come from files.
+        Whether the copies were read from files.
     covered : bool
-        Whether the claim covers these copies; else the gain refutes nothing.
+        Whether the claim covers these copies. Other gains cannot refute it.
     """
 
     who: str
@@ -141,13 +131,11 @@ class Gain(NamedTuple):
         return 0.0 if self.guard else below, above if self.covered else 1.0
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Rows that would exclude the margin if there is no gain."""
+        """Rows that would exclude the margin if the true gain is 0."""
         if self.noise:
-            regressors = sum(part.regressors for part in self.noise)
-            observations = sum(part.observations for part in self.noise)
-            return math.ceil(
-                self.rows * observations_needed(regressors, margin, level, POWER) / observations
-            )
+            _, regressors, observations = map(sum, zip(*self.noise, strict=True))
+            needed = observations_needed(regressors, margin, level, POWER)
+            return math.ceil(self.rows * needed / observations)
         distance = math.sqrt(margin) if self.insider else margin
         error = max(self.insider.std_error) if self.insider else self.std_error
         return rows_needed(self.rows, error, distance, quantile(1 - level) + quantile(POWER))
@@ -182,48 +170,40 @@ DEGREES = {
 """Degrees of freedom by where an error bar comes from; at least, for redraws."""
 
 
-def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
-    """Mean, standard error and degrees of freedom over replicates.
-
-    Errors are the replicates' own, or their spread, infinite for too few.
-    """
-    gains, errors, degrees = (
-        np.array(part, dtype=np.float64) for part in zip(*paired, strict=True)
-    )
-    R = gains.size
-    if not np.isnan(errors).any():
-        return float(gains.mean()), float(np.sqrt((errors**2).sum())) / R, float(degrees.sum())
-    if R < FEWEST_REPLICATES:
-        return float(gains.mean()), math.inf, math.inf
-    return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
-
-
 def attack_gains(
     records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
 ) -> Iterator[Gain]:
-    """Yield gains over the copy of least noise, or the best measured one."""
+    """Yield gains over the copy of least noise, or the best measured one.
+
+    Errors of paired gains are the replicates' own, or their spread, infinite for too few.
+    """
     by_place = {(place(release), release.replicate): release for release in releases}
     for group in cells(records).values():
         first = group[0]
         cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
         here = [by_place[place(record), record.replicate] for record in group]
         paired = [release.paired[cell] for release in here if cell in release.paired]
+        (mean, error), bar, R = pooled(group), first.error_bar, len(group)
+        degrees = DEGREES.get(bar, R - 1.0)
+        if len(paired) == R:
+            gains, errors, known = np.transpose(np.array(paired, dtype=np.float64))
+            mean, error, degrees = float(gains.mean()), math.inf, math.inf
+            if not np.isnan(errors).any():
+                error, degrees = float(np.sqrt((errors**2).sum())) / R, float(known.sum())
+            elif R >= FEWEST_REPLICATES:
+                error, degrees = float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
+        elif bar == "replicates-needed":
+            error = uncertainty(group)
         yield Gain(
             f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}",
             first.coalition,
-            *(averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)),
+            mean,
+            math.nan if error is None else error,
+            degrees,
             sum(release.rows for release in here),
             flattered=max(release.facts.get("fitted", 0.0) for release in here),
             from_files=any(release.from_files for release in here),
         )
-
-
-def unpaired(group: Cell) -> tuple[float, float, float]:
-    """Mean, standard error and degrees of freedom of gains as measured."""
-    (mean, error), bar = pooled(group), group[0].error_bar
-    if bar == "replicates-needed":
-        error = uncertainty(group)
-    return mean, math.nan if error is None else error, DEGREES.get(bar, len(group) - 1)
 
 
 def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
@@ -233,9 +213,8 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
         noise = tuple(part.pooling.noise for part in parts if part.pooling.noise is not None)
         rows = sum(part.rows for part in parts)
         if noise:
-            observations = sum(part.observations for part in noise)
+            _, regressors, observations = map(sum, zip(*noise, strict=True))
             share = math.fsum(part.share * part.observations for part in noise) / observations
-            regressors = sum(part.regressors for part in noise)
             gain = share - regressors / observations
             error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
             yield Gain(
@@ -310,9 +289,13 @@ class NoCollusionGain(Expectation):
         ]
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
-        seeing = [record for record in records if identity(record) not in blind]
-        found = attack_gains(seeing, evidence.releases)
-        measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
+        measured = []
+        for gain in attack_gains(
+            [record for record in records if identity(record) not in blind], evidence.releases
+        ):
+            # of one release, a proved law decides instead, or for files the insider learner
+            one_release = gain.from_files or (proved and math.isinf(gain.std_error))
+            measured.append(gain._replace(guard=one_release and gain.gain <= margin))
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
         lawful = [
             release
@@ -354,17 +337,8 @@ def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[str, ...]]:
     return {cell for cell, _ in least} - better
 
 
-def _beside(gain: Gain, margin: float) -> Gain:
-    """Gain up to the margin as a guard if one release shows no more.
-
-    A proved law decides instead, or the insider learner for copies from files.
-    """
-    one_release = gain.from_files or math.isinf(gain.std_error)
-    return gain._replace(guard=True) if one_release and gain.gain <= margin else gain
-
-
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
-    """Decide by second moments, or classes, unless a finding contradicts the law."""
+    """Decide by second moments, or classes, unless the law is contradicted."""
     stated = {copies.cell: copies.pooling.sufficient for copies in pooling}
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]
@@ -438,7 +412,12 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     if not tested:
         why = "too few rows to test anything" if gains else "nothing to test"
         return Judgement("undecided", f"on the data: {why}")
-    verdicts = _verdicts(tested, margin, level)
+    p_values = [gain.p_values(margin) for gain in tested]
+    none, some = (holm(each) for each in zip(*p_values, strict=True))
+    verdicts: list[Verdict] = [
+        "fails" if q <= level else "holds" if p <= level or gain.guard else "undecided"
+        for p, q, gain in zip(none, some, tested, strict=True)
+    ]
     # Without a proved law the insider learner decides, if it can be fitted.
     not_estimated = [
         gain for gain in gains if gain.estimated and not gain.guard and not gain.measured
@@ -446,7 +425,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # guards that refute nothing explain no verdict, unless there are no other gains
+    # guards explain a verdict only if they refute the claim, or all gains are guards
     telling = [
         gain
         for gain, v in zip(tested, verdicts, strict=True)
@@ -468,15 +447,6 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
             rows = f"about {needed:,} rows would settle it if there is no gain" if needed else FILES
         why = f"cannot tell {_bar(shown)} from the margin of {_percent(margin)} ({shown.cell}, {shown.rows:,} rows); {rows}"
     return Judgement(status, f"on the data: {why}", shown.gain)
-
-
-def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdict]:
-    p_values = [gain.p_values(margin) for gain in tested]
-    none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])
-    return [
-        "fails" if q <= level else "holds" if p <= level or gain.guard else "undecided"
-        for p, q, gain in zip(none, some, tested, strict=True)
-    ]
 
 
 def _ruled_out(tested: Sequence[Gain]) -> str:

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -112,30 +112,31 @@ def judge_pairs(pairs: Pairs, slack: float, metric: str) -> Judgement:
     rounding, or if theory settles the order and the interval is narrower than the figures. As both
     share their copies, ``se₁ + se₂`` bounds the error. Replicates give the paired difference.
     """
-    tests = [_difference(first, second, slack) for first, second in pairs]
-    against = [
-        one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0
-        for test in tests
-    ]
-    shown = holm([one_sided(test.measured, ROUNDING, test.error) for test in tests])
-    verdicts = [
-        _verdict(test, no <= LEVEL, yes <= LEVEL)
-        for test, no, yes in zip(tests, holm(against), shown, strict=True)
-    ]
+    tests = []
+    for one, other in pairs:
+        a, b = pooled(one)[0], pooled(other)[0]
+        error, differences = uncertainty(one) + uncertainty(other), _paired(one, other)
+        if len(differences) >= FEWEST_REPLICATES:
+            _, error, _ = _mean_of(differences)
+        # blank: the interval is wider than the figures
+        tests.append((a - b - slack, error, 1.96 * error > max(abs(a), abs(b))))
+    against = holm([one_sided(-d, 0.0, se) if d > ROUNDING else 1.0 for d, se, _ in tests])
+    shown = holm([one_sided(d, ROUNDING, se) for d, se, _ in tests])
+    verdicts = list[Verdict]()
+    for pair, (d, se, blank), no, yes in zip(pairs, tests, against, shown, strict=True):
+        theory = _settled(*pair, slack)
+        if no <= LEVEL or theory == "above":
+            verdicts.append("fails")
+        elif max(abs(d), se) <= ROUNDING or (not blank and (yes <= LEVEL or theory == "below")):
+            verdicts.append("holds")
+        else:
+            verdicts.append("undecided")
     order = ("holds", "undecided", "fails")
-    at = max(range(len(tests)), key=lambda k: (order.index(verdicts[k]), tests[k].measured))
+    at = max(range(len(tests)), key=lambda k: (order.index(verdicts[k]), tests[k][0]))
     first, second = pairs[at][0][0], pairs[at][1][0]
-    difference, error, *_ = tests[at]
+    difference, error, _ = tests[at]
     why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
-
-
-def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
-    if refuted or test.theory == "above":
-        return "fails"
-    if test.tied or (not test.blank and (shown or test.theory == "below")):
-        return "holds"
-    return "undecided"
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
@@ -151,31 +152,6 @@ def _compared(first: Measurement, second: Measurement) -> str:
     if paths:
         return f"{names[0]}, at {' ≤ at '.join(points)}"
     return f"{names[0]}, copies {' ≤ copies '.join(describe(one.coalition) for one in pair)}"
-
-
-class Difference(NamedTuple):
-    """Excess of the first of a pair over the second and the slack."""
-
-    measured: float
-    error: float
-    theory: Literal["above", "below"] | None
-    larger: float
-
-    @property
-    def tied(self) -> bool:
-        return max(abs(self.measured), self.error) <= ROUNDING
-
-    @property
-    def blank(self) -> bool:
-        return 1.96 * self.error > self.larger
-
-
-def _difference(first: Cell, second: Cell, slack: float) -> Difference:
-    a, b = pooled(first)[0], pooled(second)[0]
-    error = uncertainty(first) + uncertainty(second)
-    if len(differences := _paired(first, second)) >= FEWEST_REPLICATES:
-        _, error, _ = _mean_of(differences)
-    return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 
 def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below"] | None:
@@ -206,7 +182,7 @@ class GrowthRate(Expectation):
     reference = "li2012, Fig. 5"
 
     class Parameters(Limits, Filter):
-        """What is swept, and bounds on the exponent."""
+        """The swept path, and bounds on the exponent."""
 
         metric: str = "seconds"
         """metric that grows"""
@@ -308,6 +284,7 @@ def _swept(expectation: Expectation, evidence: Evidence) -> Iterator[tuple[float
 POWER = 0.8
 Found = tuple[float, float, float]
 """A difference, its standard error (NaN if unknown) and degrees of freedom."""
+UNKNOWN = math.nan, math.nan, math.inf
 
 
 @register
@@ -315,7 +292,7 @@ class Equivalent(Expectation):
     """Two schemes agree in a metric within a margin, level by level.
 
     By two one-sided tests: both «the difference is at least +margin» and «at most −margin» must be
-    rejected at 5 %. As every level must pass, there is no correction (intersection–union). A
+    rejected at 5 %. As every level must pass, no correction is needed (intersection–union). A
     refutation is held to 5 % over all levels (Holm). Differences are paired by replicate. Below five
     replicates both figures' errors count as independent.
     """
@@ -345,8 +322,16 @@ class Equivalent(Expectation):
             return Judgement("undecided", why, None, p.margin)
         found = [_difference_of(*pair, p.margin) for pair in pairs]
         if p.together:
-            found = [_all_together(pairs)]
-        return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
+            by_level = [_paired(*pair) for pair in pairs]
+            counts, found = {len(differences) for differences in by_level}, [UNKNOWN]
+            if len(counts) == 1 and min(counts) >= FEWEST_REPLICATES:
+                found = [_mean_of(np.mean(by_level, axis=0))]
+        levels = [
+            ", ".join(f"{level:g}" for level in one.levels)
+            or f"of copies {describe(one.coalition)}"
+            for (one, *_), _ in pairs
+        ]
+        return judge_differences(found, levels, p.margin, p.metric)
 
 
 def judge_differences(
@@ -379,11 +364,6 @@ def judge_differences(
     return Judgement("undecided", why, difference, margin)
 
 
-def _level(record: Measurement) -> str:
-    levels = ", ".join(f"{level:g}" for level in record.levels)
-    return levels or f"of copies {describe(record.coalition)}"
-
-
 def _paired(first: Cell, second: Cell) -> Array:
     theirs = {one.replicate: one.value for one in second if one.value is not None}
     return np.array(
@@ -402,19 +382,11 @@ def _difference_of(first: Cell, second: Cell, margin: float) -> Found:
         return _mean_of(differences)
     errors = [error for _, error in map(pooled, (first, second))]
     if not len(differences) or any(error is None for error in errors):
-        return math.nan, math.nan, math.inf
+        return UNKNOWN
     # at a difference of one margin the larger value is more uncertain
     wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
     spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
     return float(differences.mean()), spread, math.inf
-
-
-def _all_together(pairs: Pairs) -> Found:
-    by_level = [_paired(*pair) for pair in pairs]
-    count = min(len(differences) for differences in by_level)
-    if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):
-        return math.nan, math.nan, math.inf
-    return _mean_of(np.mean(by_level, axis=0))
 
 
 def _mean_of(differences: Array) -> Found:

@@ -49,7 +49,7 @@ class MatchesTheory(Expectation):
     reference = "holm1979"
 
     class Parameters(Filter):
-        """The filter, the metric, and how fine the measurement must be to count."""
+        """The filter, the metric, and the resolution of the measurement."""
 
         metric: str = "distortion"
         """metric to compare"""
@@ -170,7 +170,7 @@ def _differences(group: Cell, truth: float) -> list[Array]:
 def sign_flips(differences: Array) -> float:
     """Share of sign choices with a sum at least as far from 0.
 
-    The p-value is exact for symmetric differences, and 0 beyond ``MOST_FLIPPED`` of them.
+    The p-value is exact for symmetric differences, and 0 for more than ``MOST_FLIPPED``.
 
     Examples
     --------
@@ -284,60 +284,40 @@ class AboveBound(Expectation):
             for release in evidence.releases
             for who in release.facts.get("told", ())
         }
-        found = []
+        found = list[tuple[float, float, float, float, str]]()
+
+        def add(cell: Cell, bound: float, sign: float, error: float, what: str) -> None:
+            value, bar = pooled(cell)[0], f" ± {Z_95 * error:.2g}" if error else ""
+            where = f"{value:.4g}{bar} where {what} {bound:.4g} ({measured_at(cell[0])})"
+            found.append((sign * (value - bound), error, value, bound, where))
+
         for cell in self.measured(evidence, ERROR):
             first, where = cell[0], place(cell[0])
             knows = (*where, first.attack, first.knowledge) in told or in_clear(first.knowledge)
             floor = bounds.get((FLOOR, identity(first._replace(attack=None, knowledge=None))))
             if floor is not None and not knows:
                 error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows[where]))
-                what = "from copies alone no attack can leave less than"
-                found.append(Side(cell, floor, 1.0, error, what))
+                add(cell, floor, 1.0, error, "from copies alone no attack can leave less than")
             for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
                 bound = bounds.get((metric, identity(first)))
                 if bound is not None:
-                    found.append(Side(cell, bound, sign, 0.0, f"a theorem says at {most}"))
-        return _judged(found)
-
-
-class Side(NamedTuple):
-    """A cell and one of its bounds.
-
-    ``sign`` is 1 for a lower bound and −1 for an upper one; ``error`` is of the difference.
-    """
-
-    cell: Cell
-    bound: float
-    sign: float
-    error: float
-    what: str
-
-    @property
-    def slack(self) -> float:
-        return self.sign * (pooled(self.cell)[0] - self.bound)
-
-    @property
-    def coarse(self) -> bool:
-        return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
-
-
-def _judged(found: Sequence[Side]) -> Judgement:
-    if not found:
-        return Judgement("undecided", "no selected cell has a bound")
-    p = holm([one_sided(side.slack, -ROUNDING, side.error) for side in found])
-    wrong = sum(each <= LEVEL for each in p)
-    coarse = [side for side in found if side.coarse]
-    order = [(q, side.slack / (side.error or ROUNDING)) for q, side in zip(p, found, strict=True)]
-    side = found[order.index(min(order))]
-    value, bound = pooled(side.cell)[0], side.bound
-    bar = f" ± {Z_95 * side.error:.2g}" if side.error else ""
-    where = f"{value:.4g}{bar} where {side.what} {bound:.4g} ({measured_at(side.cell[0])})"
-    counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
-    if wrong:
-        are = "is" if wrong == 1 else "are"
-        why = f"{wrong} of {counted} {are} broken; the worst: {where}"
-        return Judgement("fails", why, value, bound)
-    if coarse:
-        why = f"{len(coarse)} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
-        return Judgement("undecided", why, value, bound)
-    return Judgement("holds", f"{counted} kept; the nearest: {where}", value, bound)
+                    add(cell, bound, sign, 0.0, f"a theorem says at {most}")
+        if not found:
+            return Judgement("undecided", "no selected cell has a bound")
+        p = holm([one_sided(slack, -ROUNDING, error) for slack, error, *_ in found])
+        wrong = sum(each <= LEVEL for each in p)
+        coarse = sum(
+            slack < Z_95 * error and Z_95 * error > COARSE * bound + ROUNDING
+            for slack, error, _, bound, _ in found
+        )
+        nearest = min(range(len(p)), key=lambda k: (p[k], found[k][0] / (found[k][1] or ROUNDING)))
+        *_, value, bound, nearest_to = found[nearest]
+        counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
+        if wrong:
+            are = "is" if wrong == 1 else "are"
+            why = f"{wrong} of {counted} {are} broken; the worst: {nearest_to}"
+            return Judgement("fails", why, value, bound)
+        if coarse:
+            why = f"{coarse} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
+            return Judgement("undecided", why, value, bound)
+        return Judgement("holds", f"{counted} kept; the nearest: {nearest_to}", value, bound)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
-from auditor.audit.law_tests.numeric import in_memory_tests
+from auditor.audit.law_tests.numeric import row_tests
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Arrays, Options
 from auditor.data.microdata import as_categories
@@ -252,7 +252,7 @@ class _NumbersContract(_SchemeContract):
                 return
             X, noisy, law = apart
         names = self.table.attributes
-        self.require_law(check, list(in_memory_tests(X, noisy, law, names, transformed is None)))
+        self.require_law(check, row_tests(X, noisy, law, names, transformed is None))
 
     def _check_extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
         unwritten = [_unwritten(np.empty_like(copy)) for copy in copies[OUT:]]

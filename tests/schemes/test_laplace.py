@@ -8,7 +8,6 @@ from scipy import integrate, stats
 
 import auditor
 from auditor.audit.law_tests.numeric import row_tests
-from auditor.audit.law_tests.scores import rows_of
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.divisible_noise import LAPLACE, Laplace, LaplaceMultilevel, laplace_increment
 
@@ -102,10 +101,8 @@ def test_a_level_asked_for_twice_gives_the_same_copy_and_level_0_the_original():
 
 
 def law_p_values(copies, X, law):
-    names, chosen = [f"x{j}" for j in range(X.shape[1])], range(1, len(copies) + 1)
-    return [
-        (test.statistic, test.p) for test in row_tests(law, rows_of(X, copies, names, chosen, True))
-    ]
+    names = [f"x{j}" for j in range(X.shape[1])]
+    return [(test.statistic, test.p) for test in row_tests(X, copies, law, names, True)]
 
 
 ORDERS = list(itertools.permutations([0.25, 0.5, 1.0, 2.0]))

@@ -140,8 +140,9 @@ def fitted_to_rows(
     """Attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
-    held = _held(opened, attack, knowledge, coalitions)
-
+    held = list(coalitions)
+    if attack.combines:
+        held = [view.coalition(coalition).counting for coalition in coalitions]
     alike = isinstance(view.law, KroneckerNoise)
 
     def clarity(copies: Coalition) -> tuple[int, list[float]]:
@@ -153,16 +154,6 @@ def fitted_to_rows(
 
     once = {copies: fit(copies) for copies in sorted(dict.fromkeys(held), key=clarity)}
     return [once[copies] for copies in held], held
-
-
-def _held(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions
-) -> list[Coalition]:
-    """Each coalition's copies for the attack: the sufficient ones if it combines."""
-    if not attack.combines:
-        return list(coalitions)
-    view = opened.gathered.view(knowledge)
-    return [view.coalition(coalition).counting for coalition in coalitions]
 
 
 def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | None:

@@ -101,7 +101,7 @@ class Scores:
 
 
 class Finding(NamedTuple):
-    """The largest exponent of some comparisons, not corrected for their number."""
+    """Largest exponent of some comparisons, before correction."""
 
     x: float
     observed: float
@@ -144,6 +144,17 @@ def largest(
 def peak(values: Array) -> tuple[int, ...]:
     """Place of the largest value."""
     return tuple(map(int, np.unravel_index(values.argmax(), values.shape)))
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Evenly spread places, at most so many.
+
+    Examples
+    --------
+    >>> spread(9, 3), spread(2, 3)
+    ([0, 4, 8], [0, 1])
+    """
+    return np.rint(np.linspace(0, count - 1, min(count, most))).astype(int).tolist()
 
 
 def normal(u: Array) -> Array:
@@ -204,8 +215,8 @@ def battery(
     ranks = np.clip(column_ranks(originals) - 0.5 / n, 0.5 / n, 1.0 - 0.5 / n)
     varied = np.flatnonzero(np.ptp(ranks, axis=0) > 0)
     ranks, names = ranks[:, varied], [repr(names[place]) for place in varied.tolist()]
-    few = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_ORIGINALS)).astype(np.intp))
-    some, some_names = ranks[:, few], [names[place] for place in few.tolist()]
+    few = spread(len(names), MOST_ORIGINALS)
+    some, some_names = ranks[:, few], [names[place] for place in few]
     lagged = added_up(scores, LAGGED_COLUMNS)
     ordered = orders(lagged, some, some_names)
     found = [
@@ -275,7 +286,7 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def small_sizes_test(scores: Scores, own: Scores | None) -> LawTest:
-    """Test for small sizes in each column, and each copy's row with least noise.
+    """Test for small sizes by column, and for rows with little noise.
 
     A size is below ``w`` with chance ``w``. The largest of a row's k sizes, to the power k, is
     uniform.

@@ -21,7 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, as_test, battery, log_p
+from auditor.audit.law_tests.battery import (
+    NOTHING,
+    Finding,
+    Scores,
+    as_test,
+    battery,
+    log_p,
+    spread,
+)
 from auditor.base import scipy
 from auditor.base.types import Array, Codes, frozen
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
@@ -170,8 +178,7 @@ def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
 def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
     """Numbers of the scored copies: more of a short table."""
     most = min(MOST_COPIES, max(FEWEST_COPIES, SCORED_VALUES // rows))
-    places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), most))
-    return [singles[int(place)] for place in np.rint(places)]
+    return [singles[place] for place in spread(len(singles), most)]
 
 
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:

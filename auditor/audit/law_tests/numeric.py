@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p
+from auditor.audit.law_tests.battery import Finding, Scores, as_test, battery, log_p, spread
 from auditor.audit.law_tests.scores import (
     HARDLY_ANY,
     MOST_COORDINATES,
@@ -67,8 +66,8 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     angle = 2.0 * np.pi * np.hstack([ranks, scores.values[:n]])
     waves = [np.cos(k * angle) + np.sin(k * angle) for k in (1, 2)]
     whitened, found = sum(value.whitened for value in values), list[Finding]()
-    swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
-    for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
+    swept = spread(whitened, MOST_SWEPT)
+    for place in {*swept, *spread(len(values), MOST_VALUES)}:
         value, c = values[place], values[place].values[:n]
         others = np.flatnonzero(group != value.group)
         parts = [others[first::GROUPS] for first in range(min(GROUPS, others.size))]
@@ -85,9 +84,16 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
         t = (np.square(np.cos(angle) @ weights) + np.square(np.sin(angle) @ weights)) / power
         tried = [(t.max(axis=1, initial=0.0), decades, t.size)]
         if place in swept and np.ptp(c) > 0:
+            step = float(np.ptp(c)) / (GRID - 1)
+            cell = ((c - c.min()) / step + 0.5).astype(np.intp)
+            first = math.ceil(value.slowest * step * GRID)
+            swept_to = np.arange(first, min(value.finest * step * GRID, GRID // 2 - 1) + 1).astype(
+                np.intp
+            )
             for b in weights.T[: len(parts)]:
-                t, frequencies = _at_all_frequencies(value, c, b)
-                tried.append((t, frequencies, len(t)))
+                F = np.abs(scipy.fft.rfft(np.bincount(cell, b, GRID).astype(np.float32)))
+                t = np.square(F[swept_to]) / np.square(b).sum()
+                tried.append((t, swept_to / (step * GRID), len(t)))
         for t, frequencies, count in tried:
             if t.size:
                 k = int(t.argmax())
@@ -98,17 +104,6 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
                 exponent, r = float(log_p(wave_tail(float(t[k])))), math.sqrt(float(t[k]) / n)
                 found.append(Finding(exponent, r, 0.0, where, count))
     return as_test("low digits", found, n) if found else None
-
-
-def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:
-    """``t`` at each frequency of a grid, and the frequencies."""
-    step = float(np.ptp(c)) / (GRID - 1)
-    place = ((c - c.min()) / step + 0.5).astype(np.intp)
-    F = np.abs(scipy.fft.rfft(np.bincount(place, b, GRID).astype(np.float32)))
-    first = math.ceil(value.slowest * step * GRID)
-    last = int(min(value.finest * step * GRID, GRID // 2 - 1))
-    t = np.square(F[first : last + 1]) / np.square(b).sum()
-    return t, np.arange(first, last + 1) / (step * GRID)
 
 
 GENERATED_ROWS, MOST_COLUMNS = 2**12, 32
@@ -136,30 +131,24 @@ def last_digits_test(
     std = law.deviations
     places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
     every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
-    found = [
-        (log_e, f"{names[j]!r} in copy {chosen[i]}")  # ``ln E`` of one generator, and its column
-        for i, j in places[:: math.ceil(len(places) / MOST_COLUMNS) or 1]
-        for log_e in _evidence(law.distribution, float(std[i, j]), x[every, j], y[every, i, j])
-    ]
+    found = list[tuple[float, str]]()  # ``ln E`` of one generator, and its column
+    for i, j in (places[place] for place in spread(len(places), MOST_COLUMNS)):
+        values, which, times = np.unique(y[every, i, j], return_inverse=True, return_counts=True)
+        single = times[which] == 1  # repeated values are bounds or blanks
+        if single.any() and not written_shorter(values):
+            pair, where = (
+                (y[every, i, j][single], x[every, j][single]),
+                f"{names[j]!r} in copy {chosen[i]}",
+            )
+            for generator in generators(law.distribution, float(std[i, j])):
+                likelier = ratio(*pair, generator, grid_of_digits(values))
+                found.append((float(np.log(STRAY + (1.0 - STRAY) * likelier).sum()), where))
     if not found:
         return None
     (log_e, where), rows = max(found), len(x[every])
     p = min(1.0, len(found) * math.exp(-max(log_e, 0.0)))
     told = f"given the original, the factor by which last digits of {where} are likelier than of rounded noise, a record, is"
     return LawTest(LAST_DIGITS, p, len(found), rows, math.exp(log_e / rows), 1.0, told, math.inf)
-
-
-def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
-    """Yield ``ln E`` of every generator of the law; nothing without last digits.
-
-    Without repeated values: these are bounds or blanks.
-    """
-    values, place, times = np.unique(y, return_inverse=True, return_counts=True)
-    x, y = x[times[place] == 1], y[times[place] == 1]
-    if len(y) and not written_shorter(values):
-        grid = grid_of_digits(values)
-        for generator in generators(distribution, std):
-            yield float(np.log(STRAY + (1.0 - STRAY) * ratio(y, x, generator, grid)).sum())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -183,34 +172,45 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     names, (x, copies) = release.table.attributes, looked_at(release, law_rows(release))
     if law.distribution == "unstated":
         drawn = None if release.key.grid else release.scheme.drawn_apart(release.levels, x, copies)
-        return [] if drawn is None else in_memory_tests(*drawn, names, False)
-    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of(x, copies, names, chosen, transformed is None)
+        return [] if drawn is None else row_tests(*drawn, names, False)
+    spacing = 0.0
     if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
-        spacing = max(float(grids(copy).max()) for copy in released)
-        rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
-    tests = row_tests(law.of(chosen), rows)
+        spacing = math.sqrt(len(names)) * max(float(grids(copy).max()) for copy in released)
+    tests = row_tests(x, copies, law, names, transformed is None, spacing)
     # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
         if release.serial is not None:
             _, copies = looked_at(replace(release, serial=None), law_rows(release))
+        chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
         y = np.stack([copies[copy - 1] for copy in chosen], axis=1)
-        digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
+        digits = last_digits_test(law.of(chosen), x, y, names, chosen)
         tests += [] if digits is None else [digits]
     return tests
 
 
-def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
-    """Tests of single rows: cells without noise, scores and low digits.
+def row_tests(
+    x: Array,
+    copies: Sequence[Array],
+    law: NoiseLaw,
+    names: Sequence[str],
+    on_grid: bool,
+    spacing: float = 0.0,
+) -> list[LawTest]:
+    """Tests of single rows, shape (n, N): noise by law, scores and low digits.
 
     Parameters
     ----------
-    law : NoiseLaw
-        Of the copies chosen.
+    on_grid : bool
+        Whether copies may be on a grid; not after a transformation.
+    spacing : float
+        Least precision of the values.
     """
-    if len(rows.x) < 3 or law.distribution == "unstated":
+    if len(x) < 3 or law.distribution == "unstated":
         return []
+    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
+    law, rows = law.of(chosen), rows_of(x, copies, names, chosen, on_grid)
+    rows = rows._replace(grain=np.maximum(rows.grain, spacing))
     scores, own, values = release_scores(law, rows)
     tests = [
         no_noise_test(law, rows),
@@ -218,16 +218,6 @@ def row_tests(law: NoiseLaw, rows: Rows) -> list[LawTest]:
         digits_test(scores, rows.x, values),
     ]
     return [test for test in tests if test is not None]
-
-
-def in_memory_tests(
-    x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str], on_grid: bool
-) -> list[LawTest]:
-    """Tests of copies that are in memory."""
-    if not len(x):
-        return []
-    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    return row_tests(law.of(chosen), rows_of(x, copies, names, chosen, on_grid))
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:

@@ -22,14 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.audit.law_tests.battery import Scores
+from auditor.audit.law_tests.battery import Scores, spread
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices
 from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import grid_of_digits
 from auditor.schemes.base.noise_law import (
-    IncrementDensity,
     KroneckerNoise,
     NoiseLaw,
     increment_density,
@@ -88,10 +87,7 @@ class Rows(NamedTuple):
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
     """Numbers of the copies that are tested, evenly spread."""
-    most = max(1, coordinates // width)
-    return sorted(
-        {1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()}
-    )
+    return [1 + place for place in spread(copies, max(1, coordinates // width))]
 
 
 def rows_wanted(rows: int, values: int) -> int:
@@ -125,8 +121,7 @@ def rows_of(
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
         flat = y.reshape(largest.size, -1)
-        n = flat.shape[1]
-        some = flat[:, np.linspace(0, n - 1, min(n, GRID_ROWS)).astype(np.intp)]
+        some = flat[:, spread(flat.shape[1], GRID_ROWS)]
         # a sorted column's last digits are worth more at its end
         some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]
         grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
@@ -291,10 +286,8 @@ def release_scores(law: NoiseLaw, rows: Rows) -> tuple[Scores, Scores | None, Se
         Of the M copies chosen; not ``unstated``.
     """
     if is_process(law):
-        steps, own = (
-            process_scores(increments(law, nested), rows) for nested in (law.one_process, False)
-        )
-        return steps, own if law.one_process else None, ()
+        own = process_scores(law, rows, False)
+        return (process_scores(law, rows, True), own, ()) if law.one_process else (own, None, ())
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
         return uniform_scores(law, rows), None, ()
     return gaussian_scores(law.covariance, rows)
@@ -315,7 +308,7 @@ def gaussian_scores(K: Array, rows: Rows) -> tuple[Scores, Scores, list[Value]]:
     unit, loud = np.eye(M * N), np.flatnonzero(own > 0).tolist()
     combined = [(unit[k], rows.coordinate(k // N, k % N)) for k in loud]
     pairs = list(combinations(range(M), 2))
-    for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
+    for a, b in (pairs[place] for place in spread(len(pairs), MOST_PAIRS)):
         for j in range(N):
             first, second = own[a * N + j], own[b * N + j]
             for factor in {1.0, math.sqrt(second / first)} if min(first, second) > 0 else ():
@@ -392,65 +385,35 @@ def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density:
     return Scores(values, [name for _, name, *_ in parts], grain, copies)
 
 
-class Increment(NamedTuple):
-    """Noise of an attribute in one copy less that in ``below``, if not −1."""
+def process_scores(law: KroneckerNoise, rows: Rows, nested: bool) -> Scores:
+    """Randomised distribution functions ``F(d−) + V (F(d) − F(d−))``.
 
-    below: int
-    place: int
-    attribute: int
-    density: IncrementDensity
-
-
-def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
-    """Noise of each copy and attribute, or its increments.
-
-    ``nested``: independent increments of one process.
+    Of each copy's noise, or if ``nested`` of its increment from the copy of next less noise. Values
+    on a lattice, or at rest, are spread over their atoms.
     """
-    levels, variances, found = np.diag(law.level_covariance), np.diag(law.shape).tolist(), []
-    order = np.argsort(levels, kind="stable").tolist()
+    levels, variances = np.diag(law.level_covariance), np.diag(law.shape).tolist()
+    order, parts = np.argsort(levels, kind="stable").tolist(), []
     for below, place in pairwise([-1, *order]) if nested else ((-1, place) for place in order):
         low, high = 0.0 if below < 0 else float(levels[below]), float(levels[place])
-        found += [
-            Increment(below, place, j, increment_density(law, low, high, j))
-            for j, variance in enumerate(variances)
-            if variance > 0 and high > low
-        ]
-    return found
-
-
-def process_scores(steps: Sequence[Increment], rows: Rows) -> Scores:
-    """Randomised distribution functions of increments.
-
-    A value on a lattice, or at rest, is spread over its atom.
-    """
-    parts = []
-    for one in steps:
-        known = _known(one, rows) / one.density.moving.std
-        if known <= COARSEST_OF_EDGES:
-            below = f" less copy {rows.chosen[one.below]}" if one.below >= 0 else ""
-            name = f"noise of copy {rows.chosen[one.place]}{below} ({rows.names[one.attribute]!r})"
-            grain = math.inf if one.density.moving.on_lattice else known
-            parts.append((increment_scores(one, rows), name, grain, one.place))
+        less = "" if below < 0 else f" less copy {rows.chosen[below]}"
+        for j, variance in enumerate(variances):
+            if variance == 0 or high <= low:
+                continue
+            density = increment_density(law, low, high, j)
+            moving, d, known = density.moving, rows.noise[:, place, j], float(rows.grain[place, j])
+            if below >= 0:
+                d, known = d - rows.noise[:, below, j], known + float(rows.grain[below, j])
+            if moving.on_lattice:
+                points, which = np.unique(np.rint(d / moving.unit), return_inverse=True)
+                middle, jump = (each[which] for each in density.distribution(points * moving.unit))
+                known = math.inf
+            elif known <= COARSEST_OF_EDGES * moving.std:
+                rest = (density.rest > 0) & (np.abs(d) <= known)
+                middle, jump = density.distribution(np.where(rest, 0.0, d))
+            else:
+                continue
+            rng = stream(0, "where in an atom a value lies", below, place, j)
+            u = middle + (rng.random(len(d)) - 0.5) * jump
+            name = f"noise of copy {rows.chosen[place]}{less} ({rows.names[j]!r})"
+            parts.append((u, name, known / moving.std, place))
     return _of_columns(parts, len(rows.noise), DENSITY["laplace"])
-
-
-def increment_scores(one: Increment, rows: Rows) -> Array:
-    """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
-    d = rows.noise[:, one.place, one.attribute]
-    if one.below >= 0:
-        d = d - rows.noise[:, one.below, one.attribute]
-    if (moving := one.density.moving).on_lattice:
-        points, place = np.unique(np.rint(d / moving.unit), return_inverse=True)
-        middle, jump = (part[place] for part in one.density.distribution(points * moving.unit))
-    else:
-        rest = (one.density.rest > 0) & (np.abs(d) <= _known(one, rows))
-        middle, jump = one.density.distribution(np.where(rest, 0.0, d))
-    rng = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute)
-    return middle + (rng.random(len(d)) - 0.5) * jump
-
-
-def _known(one: Increment, rows: Rows) -> float:
-    if one.density.moving.on_lattice:
-        return 0.0
-    copies = [copy for copy in (one.place, one.below) if copy >= 0]
-    return float(rows.grain[copies, one.attribute].sum())

@@ -199,48 +199,35 @@ FEWEST, MOST_VALUES, PARTS = 50, 50, 10
 parts of equal size for more."""
 
 
-class Weighting(NamedTuple):
-    """Weights of sampled records, which sum to 1, and their independent units, shapes (n,)."""
+def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Measurement]:
+    """Yield both metrics of groups, equal units, and a column's weights.
 
-    metric: str
-    weights: Array
-    units: Indices
-    reason: str | None = None
-
-
-def weightings(base: Baseline, n: int) -> Iterator[Weighting]:
-    """Yield the weights of each group, of equal units, and of a column, for n records.
-
-    ``metric`` has a place ``{}`` for "error" or "close".
+    None if some records were left out. Standard errors are over independent units. Shares are
+    widened as by Agresti and Coull.
     """
-    every = np.arange(n)
+    errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
+    errors = np.abs(errors)
+    reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
+    every = np.arange(len(x))
     units = every if base.units is None else np.unique(base.units, return_inverse=True)[1].ravel()
+    # metric, with a place for "error" or "close"; weights, which sum to 1; independent units; size
+    asked = list[tuple[str, Array, Indices, str | None]]()
     for column, codes in base.groups:
         name = f"({column}, ".replace("{", "{{").replace("}", "}}")
         for g, size in enumerate(np.bincount(codes[codes >= 0]).tolist()):
             metric = f"group_{{}}{name}{g + 1} of {codes.max() + 1})"
             reason = f"the group by {column!r} has {size:,} records"
-            yield Weighting(metric, (codes == g) / size, every, reason)
-    size = np.bincount(units)[units]
-    if np.ptp(size) > 0:
-        yield Weighting("unit_{}", 1.0 / size / (units.max() + 1), units)
+            asked.append((metric, (codes == g) / size, every, reason))
+    sizes = np.bincount(units)[units]
+    if np.ptp(sizes) > 0:
+        asked.append(("unit_{}", 1.0 / sizes / (units.max() + 1), units, None))
     if base.weights is not None:
-        yield Weighting("weighted_{}", base.weights / base.weights.sum(), units)
-
-
-def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Measurement]:
-    """Yield both metrics of every weighting; none if some records were left out.
-
-    Standard errors are over independent units. Shares are widened as by Agresti and Coull.
-    """
-    errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
-    errors = np.abs(errors)
-    reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
-    for one in weightings(base, len(x)):
-        if len(one.weights) != len(x):
+        asked.append(("weighted_{}", base.weights / base.weights.sum(), units, None))
+    for kind, weights, independent, why in asked:
+        if len(weights) != len(x):
             continue
-        rows = np.flatnonzero(one.weights)
-        w, units = one.weights[rows], one.units[rows]
+        rows = np.flatnonzero(weights)
+        w, units = weights[rows], independent[rows]
         n = 1.0 / float(np.square(np.bincount(units, w)).sum())
         for j, name in enumerate(cells.context.attributes):
             own, near = x[rows, j], reach[rows, j]
@@ -258,9 +245,9 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
                         z = float(wilson(value, n)[0])
                         spread += (z * (1 - z) - value * (1 - value)) / n
                         value -= constant
-                    figures = one.metric.format(metric), cells.coalitions[b], value, spread**0.5
+                    figures = kind.format(metric), cells.coalitions[b], value, spread**0.5
                     record = cells.context.estimate(*figures, attribute=name)
-                    yield record._replace(reason=one.reason)
+                    yield record._replace(reason=why)
 
 
 def parts_of_equal_size(values: Any, parts: int) -> Indices:

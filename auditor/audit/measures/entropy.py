@@ -159,15 +159,14 @@ def entropy_records(
     context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Coalitions
 ) -> list[Measurement]:
     """Entropy privacy and its loss for every coalition."""
-    known, reason = list[Coalition](), "needs the law of the noise, of one shape across the copies"
+    known = list[Coalition]()
     if not isinstance(law, KroneckerNoise):
-        pass
+        reason = "needs the law of the noise, of one shape across the copies"
     elif law.distribution == "uniform" and not is_diagonal(law.shape):
         reason = "uniform noise that is correlated between attributes is not uniform in any one"
-    elif law.distribution == "gaussian" or law.one_process:
-        known = list(coalitions)
     else:
-        known = [one for one in coalitions if len(one) == 1]
+        summed = law.distribution == "gaussian" or law.one_process
+        known = [one for one in coalitions if summed or len(one) == 1]
         reason = f"pooled {law.distribution} noise has no density of its own; ask for single copies"
 
     def withheld(some: Coalitions, reason: str) -> list[Measurement]:

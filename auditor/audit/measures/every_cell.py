@@ -1,22 +1,22 @@
 """The best linear attack on every cell of copies from files.
 
-It rebuilds missing records, cells and columns of one copy from the others.
+Missing records, cells and columns of one copy are predicted from the other copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | pattern | which of a coalition's ``kN`` cells a record has; p of them | |
-| ``T`` | records that teach: those of the pattern or, where they are few, all that have its cells | m of them |
-| ``Y_T, X_T`` | their cells, and the originals, less their means; ``Y_T = U S Vᵀ`` | (m, p), (m, N) |
+| ``T`` | m training records: all of the pattern or, if too few, all with the pattern's cells | |
+| ``Y_T, X_T`` | cells and originals of T, less their means; ``Y_T = U S Vᵀ`` | (m, p), (m, N) |
 | ``h_t`` | leverage ``1/m + |u_t|²`` of a record | scalar |
-| ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``, whose mean square is that of the best map, whatever p and m | (N,) |
+| ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``; its mean square is the best map's for any p and m | (N,) |
 
-Fitted to the originals, the map needs no law. As m grows it is the best linear map ``K_X Hᵀ (H K_X
-Hᵀ + K_Z)⁺`` of li2012 (6), without missing rows. Records with rare patterns share one regression,
-on cells filled by means and indicators of missing cells. Ten or more records without any cell get
-their mean.
+The map is fitted to the originals and needs no law. As m grows it tends to the best linear map
+``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` of li2012 (6), without missing rows. Records with rare patterns share
+one regression on cells, filled by means, and indicators of missing cells. Ten or more records
+without any cell are estimated by their mean.
 
 Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Assumed, *not checked*: records of one
-pattern are perturbed alike.
+pattern have equally distributed noise.
 """
 
 from __future__ import annotations
@@ -35,15 +35,13 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 
 NAME, KNOWLEDGE = "every-cell", "perfect"
-"""What records call it, and what an adversary must know to do as well."""
+"""Attack and knowledge in records."""
 OWN_RECORDS = 10
-"""Records for each coefficient from which on a pattern teaches its own map: fewer leave too little
-to tell what is left."""
+"""Fewest records for each coefficient of a pattern's own map."""
 RUN = 16
-"""Neighbouring records that are left out together."""
+"""Neighbouring records in one part of a jackknife group."""
 MOST_PATTERNS = 200
-"""Patterns, the commonest first: each takes a decomposition of its records' cells. All other
-records are one, their gaps filled in."""
+"""Most patterns with their own maps, the commonest first. Each needs a decomposition."""
 
 
 def every_cell_records(
@@ -70,8 +68,7 @@ def every_cell_records(
         records += error_records(Cells.all(here, singles), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
-        # Two that are the best copy of each record, and both of them: their gain is the gain of
-        # pooling.
+        # twice the best copy of each record, and all copies: the gain of pooling
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
         records += error_records(Cells(here, [(), (), everybody], [2]), found)
     return records
@@ -91,7 +88,7 @@ def by_group(coalitions: Coalitions, errors: Arrays, variances: Array) -> Errors
 
 
 def best_alone(copies: Arrays, alone: Arrays) -> Array:
-    """Squared errors of the best copy for each pattern of cells, by attribute, shape (n, N)."""
+    """Squared errors of each pattern's best copy, shape (n, N)."""
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
     # copy, attribute, pattern
@@ -101,7 +98,7 @@ def best_alone(copies: Arrays, alone: Arrays) -> Array:
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
-    """``e_t²``, (n, N), of originals X and cells (n, p), NaN for missing cells."""
+    """``e_t²``, (n, N), of originals X and cells (n, p), NaN if missing."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)
@@ -122,8 +119,8 @@ def squared_errors(X: Array, Y: Array) -> Array:
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """``e_t``, (m, N), of the regression of X on Y, (m, p), and a constant.
 
-    m is at least 2. A record in a direction that no other record determines keeps its distance
-    from the mean, and ``h_t = 1/m``.
+    m is at least 2. If no other record determines a record's direction, ``e_t`` is its distance
+    from the mean, with ``h_t = 1/m``.
     """
     centred, off = X - X.mean(axis=0), Y - Y.mean(axis=0)
     scale, size = (np.abs(each).max(axis=0, initial=0.0) for each in (off, Y))
@@ -142,7 +139,7 @@ def unbiased_errors(X: Array, Y: Array) -> Array:
 
 
 class Finding(NamedTuple):
-    """Squared errors of an attack, with its cause in words.
+    """Squared errors of an insider's attack, with its cause in words.
 
     Attributes
     ----------
@@ -151,7 +148,7 @@ class Finding(NamedTuple):
     squares : ndarray of shape (m, N)
         By judged record and attribute, in squared data units.
     cause : str
-        One clause without any value of the table; empty if a line does as well.
+        One clause without any value of the table; empty if a regression does as well.
     """
 
     coalition: Coalition

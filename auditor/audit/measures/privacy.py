@@ -35,7 +35,7 @@ CONTINUOUS = "a continuous column has no resolution at which a value could be re
 
 
 def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
-    """Tolerances that a scenario asks for."""
+    """Tolerances of a scenario's measure ``within``."""
     measure = scenario.measure("within")
     if measure is None:
         return ()

@@ -20,7 +20,7 @@ Error bars are binomial, of ratios by the delta method, over guesses by their sp
 assign rows one to one are judged on the assignment of largest likeness.
 
 At most 2,000 targets, evenly spread, are sought among all rows, with standard errors up to 1.1 %.
-Above 130,000 rows there are fewer, down to 200 (3.5 %).
+Above 130,000 rows the number falls, down to 200 (3.5 %).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Disclosures:
         self.count(rows=len(x), hits=hit.sum(axis=1), chance=chance)
 
     def infer(self, found: Inferred, x: Array) -> None:
-        """Count one block's inferred values; the true ones are ``x``, shape (b, N)."""
+        """Count one block's inferred values, with true values ``x``, shape (b, N)."""
         check_inferred(found, *x.shape)
         P, claims, at = found.posterior, found.claims, np.arange(len(x))
         true, likeliest = true_groups(found, x[:, found.attribute]), P.argmax(axis=1)
@@ -255,7 +255,7 @@ class Disclosures:
         mean = {name: total / n for name, total in self.sums.items()} | {
             "delta_growth": self.growth
         }
-        doubt = mean["doubt"] or math.inf  # without doubt nothing is beyond chance
+        doubt = mean["doubt"] or math.inf  # without doubt no share is beyond chance
         beyond = (mean["disclosed"] - mean["prior"]) / doubt
         spread = mean["news²"] - 2.0 * beyond * mean["news·doubt"] + beyond**2 * mean["doubt²"]
         theory = {
@@ -271,9 +271,9 @@ class Disclosures:
         yield "disclosed_beyond_chance", beyond, error, (mean["claim"] - mean["prior"]) / doubt
 
     def figures(self) -> Iterator[tuple[str, float, float, float | None, float]]:
-        """Yield metrics with their values, standard errors, theory and degrees of freedom.
+        """Yield metrics of named rows, claimed regions and whole records.
 
-        Of named rows, claimed regions and whole records.
+        With values, standard errors, theory and degrees of freedom.
         """
         sums, rows = self.sums, self.sums["compared"]
         for k in (FIRST if self.right is None else FIRST[:1]) if rows else ():

@@ -279,11 +279,12 @@ def noise_figures(
     spread = X.std(axis=0)
     rounded = [resolution(lambda Y=Y: iter([Y]), *Y.shape).steps for Y in few]  # type: ignore[misc]
     for j, name in enumerate(context.attributes):
-        Z, found = np.array([Y[:, j] - X[:, j] for Y in few]), list[tuple[str, Coalition, Any]]()
+        Z = np.array([Y[:, j] - X[:, j] for Y in few])
         size = Z.std(axis=1)
         noisy = np.flatnonzero(size > NO_NOISE * spread[j]).tolist()
         r = correlation(np.cov([*Z, X[:, j]]))
         near = 1e-9 * np.abs(X[:, j]) if np.isnan(steps[j]) else 1e-6 * steps[j]
+        found = list[tuple[str, Coalition, Any]]()
         for k, z in enumerate(Z):
             found.append(("values_equal", (k + 1,), np.mean(np.abs(z) <= near)))
             if k in noisy and spread[j] > 0:
@@ -292,8 +293,8 @@ def noise_figures(
                 found.append(("rounding_step", (k + 1,), rounded[k][j]))
         for a, b in combinations(noisy, 2):
             pair = a + 1, b + 1
-            found.append((f"noise_correlation{pair}", pair, r[a, b]))
-            found.append((f"noise_ratio{pair}", pair, size[a] / size[b]))
+            found += [(f"noise_correlation{pair}", pair, r[a, b])]
+            found += [(f"noise_ratio{pair}", pair, size[a] / size[b])]
         for metric, held, value in found:
             yield context.record(metric, held, float(value), attribute=name)
 
@@ -368,8 +369,5 @@ def _equal(column: ShownColumn, original: Any) -> float:
     if column.values.dtype.kind == "U":
         return float(np.mean(column.values == as_text(pd.Series(original))))
     # codes have no labels: equal if each code is one original value
-    _, places = np.unique(original.astype(str), return_inverse=True)
-    pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)
-    most = np.zeros(int(column.values.max()) + 1)
-    np.maximum.at(most, pairs[:, 0].astype(np.intp), counts)
-    return float(most.sum() / len(places))
+    pairs = pd.DataFrame({"code": column.values, "value": original.astype(str)})
+    return float(pairs.value_counts().groupby("code").max().sum() / len(pairs))

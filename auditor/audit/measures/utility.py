@@ -82,7 +82,7 @@ def target_name(scenario: Scenario) -> str:
 
 
 def target_of(scenario: Scenario, table: Table) -> Labels:
-    """Column to predict, shape (n,), from the table or beside it."""
+    """Column to predict, shape (n,), of the table or its source."""
     return column_of(scenario, table, target_name(scenario))
 
 
