@@ -89,7 +89,9 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
     whole = relation(X, Y)
     if whole != "related":
         return Finding(whole == "unrelated" or _apart(X, Y), _cause(X, Y))
-    if not _fits(X, Y) and relation(_differences(X), _differences(Y)) == "unrelated":
+    strongest = np.maximum(*(z_scores(*pair) for pair in _both(X, Y)))
+    fits = _follows(strongest, expected(X, Y))
+    if not fits and relation(_differences(X), _differences(Y)) == "unrelated":
         return Finding(True, _cause(X, Y))
     return _part(X, Y)
 
@@ -274,10 +276,6 @@ def _strength(both: list[Pair], k: int) -> Array:
 
 def _beside(X: Array, Y: Array, k: int) -> Pair:
     return X[max(0, -k) : len(X) - max(0, k)], Y[max(0, k) : len(Y) - max(0, -k)]
-
-
-def _fits(X: Array, Y: Array) -> bool:
-    return _follows(np.maximum(*(z_scores(*pair) for pair in _both(X, Y))), expected(X, Y))
 
 
 def _follows(z: Array, s: Array) -> bool:

@@ -400,32 +400,26 @@ def files_of(
     DataError
         It does not exist, or ``parameters`` are given.
     """
-    path = _find(source, base)
     for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
-    if not path.is_dir():
-        return [path]
-    return [TableFile.of(part, reading_of(path)) for part in parts(path)]
-
-
-def _find(source: str, base: Path | None) -> Path:
     there = located(source, base)
-    folders = [path for path in there if path.is_dir()]
-    if not split_name(source)[0].lower().endswith(file_kinds.SUFFIXES):
-        if folders:
-            return folders[0]
+    if split_name(source)[0].lower().endswith(file_kinds.SUFFIXES):
+        if not there:
+            where = " in the current folder"
+            if base is not None:
+                where = " in the scenario's folder or the current one"
+            where *= not Path(source).is_absolute()
+            raise DataError(f"there is no file {quoted(source)}{where}")
+    elif not (there := [path for path in there if path.is_dir()]):
         if source.endswith(("/", "\\")):
             raise DataError(f"there is no folder {quoted(source)}")
         raise DataError(
             f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts"
         )
-    if there:
-        return there[0]
-    where = "the scenario's folder or the current one" if base is not None else "the current folder"
-    raise DataError(
-        f"there is no file {quoted(source)}"
-        + ("" if Path(source).is_absolute() else f" in {where}")
-    )
+    path = there[0]
+    if not path.is_dir():
+        return [path]
+    return [TableFile.of(part, reading_of(path)) for part in parts(path)]
 
 
 def _drawn(

@@ -223,8 +223,8 @@ def law_of(use: DataUse) -> RecordLaw | None:
     """
     if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
         return None
-    cls: type[Source] = get("source", use.source)
-    found = cls(_parameters(cls, use.parameters)).law()
+    with asked_source(use.source, use.parameters, None) as made:
+        found = made.law()
     if found is not None and not isinstance(found, RecordLaw):
         raise PluginError(
             f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None"

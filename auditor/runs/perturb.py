@@ -286,61 +286,53 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
     table: Any
     if isinstance(out.scheme, UniformScheme):
         table = as_categories(out.original)
-        scheme, rows_before = out.scheme.over(table), table.rows if later else 0
+        fitted, rows_before = out.scheme.over(table), table.rows if later else 0
         if later:
             table = in_domain(table, X, X)
         released = [in_domain(table, X, copy).codes for copy in before]
-        key = codes_key_of(scheme, table, seed, rows_before)
-        if not released and (note := never_drawn(scheme.replaced_by(table.size))):
-            warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=4)
-        made = (
-            each
-            for _, each in drawn_codes(
-                scheme, table, (*out.levels[: len(released)], *levels), key, released
-            )
+        if not released and (note := never_drawn(fitted.replaced_by(table.size))):
+            warnings.warn(AuditorWarning(f"{fitted.name}: {note}"), stacklevel=4)
+        made = drawn_codes(
+            fitted, table, every, codes_key_of(fitted, table, seed, rows_before), released
         )
-        new = [categories_like(X, table, np.concatenate(copy)) for copy in zip(*made, strict=True)]
+        codes = zip(*(new for _, new in made), strict=True)
+        new = [categories_like(X, table, np.concatenate(copy)) for copy in codes]
     else:
         table = as_table(X, varied=False) if later else out._table
         check_bounds(table, out.bounds)
-        new, matrices = _drawn_numbers(out, X, table, every, seed, before, later)
+        scheme, scale = out.scheme, out._moments.scale if later else None
+        if (
+            before
+            and seed is None
+            and scheme.needs_levels
+            and scheme.has_matrices
+            and matrices is None
+        ):
+            raise AuditorError(
+                f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
+            )
+        key = key_of(
+            scheme, table, every, seed, scale=scale, records_before=out._table.rows if later else 0
+        )
+        if scheme.has_matrices:
+            matrices = key.seed if matrices is None else matrices
+            key = replace(key, matrices=matrices)
+        for note in (
+            batch_notes([out._table], table, np.diag(scale.covariance)) if scale is not None else ()
+        ):
+            warnings.warn(AuditorWarning(note), stacklevel=4)
+        if later and out.law is not None and out.law.serial is not None:
+            last = slice(-out.law.serial.order, None)
+            ends = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
+            key = replace(key, past=tuple(x.reshape(-1, table.width) for x in ends))
+        blank = [scheme.blank(table.rows, table.width) for _ in levels]
+        held = HeldCopies(before, blank, (table.rows, scheme.output_width(table.width)))
+        with one_thread():
+            for _ in drawn_blocks(scheme, table, every, key, held, len(before), scale):
+                pass
+        whole = whole_columns(scheme, table, scale)
+        columns = (scheme.to_columns(copy, table.attributes) for copy in blank)
+        new = [numbers_like(X, copy, whole) for copy in columns]
     if seed is None and not before:
         warn_and_register(prints_of(table))
     return replace(out, copies=(*before, *new), levels=every, matrices=matrices)
-
-
-def _drawn_numbers(
-    out: Release,
-    X: Microdata,
-    table: Table,
-    levels: tuple[float, ...],
-    seed: int | None,
-    before: Sequence[Microdata],
-    later: bool,
-) -> tuple[list[Microdata], Seed | None]:
-    scheme, scale = out.scheme, out._moments.scale if later else None
-    secret = scheme.has_matrices and scheme.needs_levels and out.matrices is None
-    if before and secret and seed is None:
-        raise AuditorError(
-            f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
-        )
-    key = key_of(
-        scheme, table, levels, seed, scale=scale, records_before=out._table.rows if later else 0
-    )
-    if scheme.has_matrices:
-        key = replace(key, matrices=key.seed if out.matrices is None else out.matrices)
-    if later:
-        for note in batch_notes([out._table], table, np.diag(out._moments.scale.covariance)):
-            warnings.warn(AuditorWarning(note), stacklevel=5)
-        if out.law is not None and out.law.serial is not None:
-            last = slice(-out.law.serial.order, None)
-            released = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
-            key = replace(key, past=tuple(x.reshape(-1, table.width) for x in released))
-    new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
-    held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
-    with one_thread():
-        for _ in drawn_blocks(scheme, table, levels, key, held, len(before), scale):
-            pass
-    whole = whole_columns(scheme, table, scale)
-    columns = (scheme.to_columns(copy, table.attributes) for copy in new)
-    return [numbers_like(X, copy, whole) for copy in columns], key.matrices

@@ -25,9 +25,8 @@ import numpy as np
 
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.numeric.release import make_scheme
-from auditor.base.types import Array, Coalition, Levels, Names
+from auditor.base.types import Array, Levels, Names
 from auditor.data.table import Table
-from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.statistics import root
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -155,8 +154,8 @@ def _added(
     if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
         # known without any copy, so noise cannot hide it
         return remedy.model_copy(update={"lossless": None})
-    held = _pooled_level(scheme, levels, one.coalition)
-    every = _pooled_level(scheme, levels, tuple(range(1, len(levels) + 1)))
+    held = scheme.pooled_level([levels[copy - 1] for copy in one.coalition])
+    every = scheme.pooled_level(levels)
     worth, half = multiple(left), multiple(HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
@@ -178,12 +177,6 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
         return K_X
     at = np.array(known)
     return clip_to_psd(K_X - regression(K_X[:, at], K_X[np.ix_(at, at)]) @ K_X[at], K_X)
-
-
-def _pooled_level(scheme: AdditiveScheme, levels: Levels, copies: Coalition) -> float:
-    held = np.asarray(copies, dtype=int) - 1
-    covariance = np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)]
-    return float(best_unbiased_combination(covariance)[1])
 
 
 def _replaced(cell: Cell, scheme: UniformScheme, levels: Levels, table: Table) -> Remedy | None:

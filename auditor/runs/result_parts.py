@@ -108,12 +108,6 @@ def summaries_of_schemes(
     return summaries
 
 
-def attack_kinds(scenario: Scenario, others: Sequence[str]) -> dict[str, str]:
-    """Kind of the scenario's attacks and of ``others``."""
-    names = [*(use.name for use in scenario.attacks), *others]
-    return {name: str(registry.get("attack", name).attack_kind) for name in names}
-
-
 def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[Reference]]:
     """Descriptions of the plugins, and the references that they cite."""
     uses: list[tuple[Any, Any]] = [("scheme", use) for use in scenario.schemes]

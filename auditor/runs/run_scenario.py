@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import WorkersLost
 from auditor.expectations.base import judge
@@ -18,7 +19,6 @@ from auditor.results.model import AuditResult, Partial
 from auditor.results.records import Evidence
 from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
-    attack_kinds,
     provenance,
     summaries_of_plugins,
     summaries_of_schemes,
@@ -171,7 +171,11 @@ class _Run:
         )
         evidence = Evidence(measurements, [audit.evidence for audit in audits])
         plugins, references = summaries_of_plugins(scenario)
-        left_out, seconds = untried(scenario), time.perf_counter() - self._clock + self.spent
+        left_out = untried(scenario)
+        names, seconds = (
+            [*(use.name for use in scenario.attacks), *left_out],
+            time.perf_counter() - self._clock + self.spent,
+        )
         return AuditResult.model_construct(  # all parts were checked when made
             name=scenario.name,
             scenario=scenario.spec(),
@@ -191,7 +195,7 @@ class _Run:
             measurements=measurements,
             distributions=[spread for audit in audits for spread in audit.distributions],
             pictures=[picture for audit in audits for picture in audit.pictures],
-            attack_kinds=attack_kinds(scenario, left_out),
+            attack_kinds={name: registry.get("attack", name).attack_kind for name in names},
             untried=left_out,
             left_out=list(scenario.left_out),
             partial=partial,

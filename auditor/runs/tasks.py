@@ -230,20 +230,15 @@ def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]
 def _carry_out_step(task: Task, mark: str, step: Step) -> Any:
     keep_freed_memory()
     with one_thread(), contained() as failure:
-        return step(_kept_request(task, mark))
+        if _last[0] != mark:
+            _last[:] = "", None  # before the next is opened
+            _last[:] = mark, task.request(task.replicates[0]).audited()[0]
+        return step(_last[1])
     return _Failed(failure.reason)
 
 
 _last: list[Any] = ["", None]
 """Mark and request of the release with the last step of this process."""
-
-
-def _kept_request(task: Task, mark: str) -> ReleaseRequest:
-    if _last[0] != mark:
-        _last[:] = "", None  # before the next is opened
-        _last[:] = mark, task.request(task.replicates[0]).audited()[0]
-    request: ReleaseRequest = _last[1]
-    return request
 
 
 class _Progress:

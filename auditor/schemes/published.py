@@ -268,22 +268,18 @@ class Published(FileScheme):
         if stated is None:
             return None
         if "covariance" in stated:
-            return self._dense(
-                str(stated["covariance"]), len(self.parameters.copies), table.mean.size
-            )
+            K_Z = matrix_of_file(str(stated["covariance"]), self.base, "law.covariance")
+            d, N = self.count(levels) * table.mean.size, table.mean.size
+            if K_Z.shape != (d, d):
+                raise AuditorError(
+                    f"law.covariance must be {d} × {d} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}"
+                )
+            try:
+                return DenseNoise(check_covariance(K_Z), N)
+            except ValueError as error:
+                raise AuditorError(f"law.covariance {error}") from None
         scheme = self.stated()
         return None if scheme is None else scheme.law(levels, table)
-
-    def _dense(self, name: str, M: int, N: int) -> DenseNoise:
-        K_Z = matrix_of_file(name, self.base, "law.covariance")
-        if K_Z.shape != (M * N, M * N):
-            raise AuditorError(
-                f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}"
-            )
-        try:
-            return DenseNoise(check_covariance(K_Z), N)
-        except ValueError as error:
-            raise AuditorError(f"law.covariance {error}") from None
 
     def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         records = self.audited_table

@@ -85,11 +85,6 @@ def batches_of(manifest: Options) -> list[Options]:
     return [manifest, *manifest.get("later_batches", [])]
 
 
-def copies_in(folder: Path) -> set[str]:
-    """Names of copies in a folder."""
-    return {path.name for path in folder.glob("copy-*") if COPY.fullmatch(path.name)}
-
-
 def check_free(folder: Path, paths: Sequence[Path]) -> None:
     """Refuse to overwrite files that are not in the manifest.
 

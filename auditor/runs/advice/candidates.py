@@ -27,7 +27,6 @@ import numpy as np
 from auditor import registry
 from auditor.base import AuditorError
 from auditor.base.types import Array, Levels, Plain, frozen
-from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.results.records import Epsilon
 from auditor.runs.advice.columns import Chosen, Request
@@ -212,13 +211,9 @@ class AddedNoise(Candidate):
     def _pencil(self) -> Pencil:
         return Pencil.of(self.table.covariance, self.shape)
 
-    def pooled_level(self, levels: Levels) -> float:
-        """``v``, the noise multiple of all copies together; 0 if their noise cancels."""
-        return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
-
     def levels(self, place: int) -> Levels:
         """Levels that together equal one copy at the grid's level."""
-        unit = self.grid[place] / self.pooled_level(self.ratios)
+        unit = self.grid[place] / self.scheme.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
 
     @property
@@ -228,7 +223,7 @@ class AddedNoise(Candidate):
 
     def alone(self, place: int) -> Levels:
         """Grid's level."""
-        return (float(f"{self.grid[place] / self.pooled_level((1.0,)):.4g}"),)
+        return (float(f"{self.grid[place] / self.scheme.pooled_level((1.0,)):.4g}"),)
 
     def between(self, weaker: int, place: int) -> str:
         """Ratio of levels."""
@@ -236,7 +231,7 @@ class AddedNoise(Candidate):
 
     def unknown(self, levels: Levels) -> float:
         """Least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
-        left = np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
+        left = np.diag(self._pencil.error(np.asarray(self.scheme.pooled_level(levels))))
         return float((left / np.diag(self.table.covariance)).min())
 
     def losses(self, levels: Levels) -> Levels:
@@ -396,7 +391,7 @@ def candidates_of(
             continue
         noise = AddedNoise(*asked, scheme, moments, loss, request.delta, grid=grid)
         level, twice = (
-            noise.pooled_level(tuple(scale * ratio for ratio in noise.ratios))
+            scheme.pooled_level(tuple(scale * ratio for ratio in noise.ratios))
             for scale in (1.0, 2.0)
         )
         if level < 1e-9:

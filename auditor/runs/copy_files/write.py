@@ -19,13 +19,7 @@ from auditor.base.types import Levels, Names, Options, Plain
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
-from auditor.data.formats.release_folder import (
-    MANIFEST,
-    copies_in,
-    read_manifest,
-    taken,
-    write_release,
-)
+from auditor.data.formats.release_folder import COPY, MANIFEST, read_manifest, taken, write_release
 from auditor.data.load import (
     InStep,
     blank_cells,
@@ -161,7 +155,8 @@ def write_copies(
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
-    found, manifest = copies_in(folder), read_manifest(folder)
+    found = {path.name for path in folder.glob("copy-*") if COPY.fullmatch(path.name)}
+    manifest = read_manifest(folder)
     if not found and not (folder / MANIFEST).exists():
         return set()
     what = f"{min(found | {MANIFEST})} of another release"

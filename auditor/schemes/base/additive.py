@@ -33,6 +33,7 @@ from pydantic import AfterValidator, Field
 from auditor.base import AuditorError, PluginError, counted
 from auditor.base.types import Array, Arrays, Levels, Shape, unprinted
 from auditor.numerics.blocks import block_rows, evenly
+from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import (
     Autoregression,
     correlation,
@@ -282,6 +283,10 @@ class AdditiveScheme(Scheme):
     @abstractmethod
     def level_covariance(self, levels: Levels) -> Array:
         """``Sigma``, shape (M, M), of levels ``σ_i²``."""
+
+    def pooled_level(self, levels: Levels) -> float:
+        """``v``, the noise multiple of all copies together; 0 if their noise cancels."""
+        return float(best_unbiased_combination(np.asarray(self.level_covariance(levels)))[1])
 
     @abstractmethod
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:

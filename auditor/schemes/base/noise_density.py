@@ -357,7 +357,18 @@ def noise_shape(
         values, vectors = np.linalg.eigh(K_X)
         return (vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T
     assert isinstance(shape, MatrixShape)
-    return _matrix(shape.matrix, N, base)
+    rows: Any = shape.matrix
+    try:
+        K = check_covariance(
+            matrix_of_file(rows, base, "noise.matrix") if isinstance(rows, str) else rows
+        )
+    except ValueError as error:
+        raise AuditorError(f"noise.matrix {error}") from None
+    if len(K) != N:
+        raise AuditorError(
+            f"noise.matrix must be {N} × {N}, one row per attribute; got {len(K)} × {len(K)}"
+        )
+    return K
 
 
 ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesShape
@@ -425,19 +436,3 @@ def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except (OSError, ValueError):
         raise AuditorError(f"{field}: {name!r} cannot be read as a CSV file of numbers") from None
-
-
-def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
-    if isinstance(source, str):
-        rows: Any = matrix_of_file(source, base, "noise.matrix")
-    else:
-        rows = source
-    try:
-        K = check_covariance(rows)
-    except ValueError as error:
-        raise AuditorError(f"noise.matrix {error}") from None
-    if K.shape[0] != N:
-        raise AuditorError(
-            f"noise.matrix must be {N} × {N}, one row per attribute; got {K.shape[0]} × {K.shape[0]}"
-        )
-    return K
