@@ -160,7 +160,8 @@ class Bayes(Inference):
             raise AuditorError(
                 "the copies of some records are impossible under the law that the scheme states"
             )
-        return np.divide(joint, evidence, out=joint)
+        joint *= 1.0 / evidence  # a third of the time of a division
+        return joint
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
         if not self.law.by_retention:

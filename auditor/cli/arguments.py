@@ -186,7 +186,7 @@ def warn_of_broken_plugins() -> None:
     """Find every plugin and warn of failed imports."""
     from auditor import registry
 
-    registry.discover(*registry.AUDITING)
+    registry.discover_if_extended()
     for failure in registry.failures:
         say(f"warning: {failure}")
 

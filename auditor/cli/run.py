@@ -62,7 +62,7 @@ def run(
     with containment.interruptible(), suppress(containment.Interrupted), ExitStack() as page:
         with suppress(containment.Interrupted):
             try:
-                _import()
+                from auditor.runs import run_scenario  # noqa: F401 - once for all forks
                 from auditor.runs.output import (
                     check_place,
                     deliver,
@@ -114,14 +114,6 @@ def run(
     if len(results) < len(scenarios):  # stopped early: unwritten results are a failure
         statuses.append(FAILED_RUNNING)
     sys.exit(status or max(statuses))
-
-
-def _import() -> None:
-    """Import the run's modules and all plugins, once for all forks."""
-    from auditor import registry
-    from auditor.runs import run_scenario  # noqa: F401
-
-    registry.discover()
 
 
 def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[tuple[Scenario, int]]:

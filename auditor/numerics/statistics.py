@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ BY_CHANCE = 1e-4
 """False-alarm probability of statements on attributes or row order."""
 
 
+@cache
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Quantile of Student's t; normal for infinite degrees."""
     return float(scipy.special.stdtrit(degrees, probability))

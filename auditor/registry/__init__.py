@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import EntryPoint
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -236,9 +237,27 @@ def discover(*kinds: str) -> None:
                 _import(entry.name, module)
 
 
+def discover_if_extended() -> None:
+    """Import every plugin that a scenario may name if other packages have plugins."""
+    if not {entry.module for entry in _entries()} <= set(HOMES.values()):
+        discover(*AUDITING)
+
+
 def has(kind: str, name: str) -> bool:
-    """Whether a plugin of this kind and name exists."""
-    discover(kind)
+    """Whether a plugin of this kind and name exists.
+
+    Without other packages, a module whose source has the name is imported before all others.
+    """
+    discover_if_extended()
+    if name not in _plugins[kind] and HOMES[kind] not in _discovered:
+        folder = Path(importlib.import_module(HOMES[kind]).__path__[0])
+        for file in folder.rglob("*.py"):
+            if f' name = "{name}"\n' in file.read_text(encoding="utf-8"):
+                _import(
+                    kind, f"{HOMES[kind]}.{file.relative_to(folder).parts[0].removesuffix('.py')}"
+                )
+        if name not in _plugins[kind]:
+            discover(kind)
     return name in _plugins[kind]
 
 
@@ -274,14 +293,10 @@ def get(kind: str, name: str) -> type[Any]:
     PluginError
         Unknown name; with close names and failed imports.
     """
-    discover(kind)
-    try:
+    if has(kind, name):
         return _plugins[kind][name]
-    except KeyError:
-        broken = "".join(f" ({failure})" for failure in failures)
-        raise PluginError(
-            f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}"
-        ) from None
+    broken = "".join(f" ({failure})" for failure in failures)
+    raise PluginError(f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}")
 
 
 def package(cls: type[Plugin]) -> str:

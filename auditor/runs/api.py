@@ -102,7 +102,7 @@ def run(
         raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
     if resume and output is None:
         raise AuditorError("resume needs `output`, the folder where finished work is kept")
-    registry.discover(*registry.AUDITING)
+    registry.discover_if_extended()
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
     changes = {**(overrides or {}), **({} if budget is None else {"budget": budget})}

@@ -283,8 +283,8 @@ def marginals(P: Array, sizes: Sequence[int]) -> list[Array]:
     half = len(sizes) // 2
     joint = P.reshape(len(P), math.prod(sizes[:half]), -1)
     return [
-        *marginals(joint.sum(axis=2), sizes[:half]),
-        *marginals(joint.sum(axis=1), sizes[half:]),
+        *marginals(joint @ np.ones(joint.shape[2]), sizes[:half]),
+        *marginals(np.ones(joint.shape[1]) @ joint, sizes[half:]),
     ]
 
 
@@ -321,16 +321,15 @@ def measured(
     if possible is not None:
         P, prior = restricted(P, possible), restricted(prior, possible)
     prior = np.broadcast_to(prior, P.shape)
-    own = P[u, x]
+    own, guessed = P[u, x], P.argmax(axis=1)[u]
 
     def error(guess: Array, truth: Indices) -> Array:
-        squares = np.einsum("ij,ij->i", guess, guess)
-        return np.maximum(squares[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
+        return np.maximum(np.vecdot(guess, guess)[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
 
     found = {
         "reconstruction_probability": own,
-        "posterior_max": largest(P)[u],
-        "accuracy": (P.argmax(axis=1)[u] == x).astype(np.float64),
+        "posterior_max": P[u, guessed],
+        "accuracy": (guessed == x).astype(np.float64),
     }
     if frame.prior_is_exact:
         with np.errstate(divide="ignore", invalid="ignore"):
