@@ -325,7 +325,7 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
     D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
     scores = standardised(scipy.special.ndtri(column_ranks(y) - 0.5 / m), 1e-9)
     U = np.column_stack([normal_scores(one.bins) for one in some])
-    of_size, weights = U**2, np.column_stack([np.ones(m), scores])
+    of_size, ones = U**2, np.ones(m)
     mine = np.array([one.of for one in some]) == np.arange(N)[:, None]
     mine |= np.array([one.of for one in some]) < 0
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
@@ -337,18 +337,18 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
         n, d = np.bincount(bins), len(np.unique(bins)) - 1
         if not 0 < d < m // 4:
             continue
-        of_half = sums_by(2 * bins + half, np.ones((m, 1)))
+        of_half = sums_by(2 * bins + half, ones)
         gram = (of_half @ squares).reshape(-1, width, width) + 1e-9 * np.eye(width)
         fits = np.linalg.solve(gram, (of_half @ crossed).reshape(-1, width, N))
         other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
         gain = a - np.abs(y - np.einsum("tw,twk->tk", D, fits[other]))
         n = np.maximum(n, 1)[:, None]
-        own, *sums = np.vsplit((sums_by(bins, weights) @ U).astype(np.float64), N + 1)
+        own = (sums_by(bins, ones) @ U).astype(np.float64)
         mean = np.array([np.bincount(bins, column) for column in scores.T]).T / n
         rest = scores - mean[bins]
         whole = ((rest.astype(np.float32) ** 2).T @ of_size).astype(np.float64)
         for k in range(N):
-            of_e = sums[k] - mean[:, [k]] * own  # sums of e by bin
+            of_e = sums_by(bins, scores[:, k]) @ U - mean[:, [k]] * own  # sums of e by bin
             between = (of_e**2 / n).sum(axis=0)
             within = np.maximum((whole[k] - between) / (m - d - 1), 1e-9 * whole[k] / m + 1e-300)
             ratio = (between - of_e.sum(axis=0) ** 2 / m) / d / within
@@ -398,11 +398,9 @@ def normal_scores(bins: Indices) -> NDArray[np.float32]:
 
 
 def sums_by(bins: Indices, weights: Array) -> Any:
-    """Sparse matrix of weighted sums by bin, shape (q b, m), for weights of shape (m, q)."""
-    (m, q), b = weights.shape, int(bins.max()) + 1
-    places = bins[:, None] + b * np.arange(q)
-    each = weights.ravel().astype(np.float32), places.ravel(), q * np.arange(m + 1)
-    return scipy.sparse.csr_array(each, (m, q * b)).T.tocsr()
+    """Sparse matrix that sums weighted rows by bin, shape (b, m)."""
+    each = weights.astype(np.float32), bins, np.arange(len(bins) + 1)
+    return scipy.sparse.csr_array(each, (len(bins), int(bins.max()) + 1)).T.tocsr()
 
 
 def part_of(v: Array | Indices, rows: Indices, e: Array) -> Flags:
