@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base.types import Array, Flags, Indices, unprinted
-from auditor.numerics.statistics import column_ranks
+from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
 FOLLOWED = 20
@@ -74,6 +74,11 @@ class Shown:
         texts = [v for _, v in self.beside if v.dtype.kind == "U"]
         digits = [[int("0" + re.sub(r"\D", "", s)[:15]) for s in v] for v in texts]
         return np.column_stack([self.flat, *numbers, *digits])
+
+    @cached_property
+    def number_ranks(self) -> Array:
+        """Standardised ranks of the numbers, shape (n, kN + q)."""
+        return standard_ranks(self.numbers)
 
     @cached_property
     def orders(self) -> list[Indices]:

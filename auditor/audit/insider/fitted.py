@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import CellContext, Cells, error_records
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
-from auditor.audit.insider.learner import MOST_ROWS, STRONG, Model, dealt, fit, least_squares
+from auditor.audit.insider.learner import (
+    MOST_ROWS,
+    STRONG,
+    Model,
+    dealt,
+    few_of,
+    fit,
+    least_squares,
+)
 from auditor.audit.measures.closeness import (
     Tolerances,
     closeness_records,
@@ -42,10 +50,9 @@ from auditor.results.records import FITTED, Measurement
 
 FOLDED = 4_500
 """Rows over which more folds than two, at most five, are spread."""
-MOST_LINES, MOST_DRAWN, WINDOWS = 4, 5_000, ((5, 3), (24, 6))
-"""Most chosen columns for lines and curves, most rows that decide on them, and neighbours of a
-curve with their densest values: for pure parts, and for a quarter among other rows.
-"""
+MOST_LINES, WINDOWS = 4, ((5, 3), (24, 6))
+"""Most chosen columns for lines and curves, and neighbours of a curve with their densest values:
+for pure parts, and for a quarter among other rows."""
 
 
 def fitted_records(
@@ -149,8 +156,8 @@ def predictions(
     taught = [np.delete(rows, each) for each in folds]
     for j, models in enumerate(fit(shown, X, taught, STRONG, "fitted")):
         found = [
-            candidates(model, shown, X[:, j], shown.numbers, some)
-            for model, some in zip(models, taught, strict=True)
+            candidates(model, shown, X[:, j], shown.numbers, some, rows[each])
+            for model, some, each in zip(models, taught, folds, strict=True)
         ]
         part = np.choose(fold, [which[rows] for _, which in found])
         chosen = np.choose(fold, [one[:, rows] for one in alike([one for one, _ in found])])
@@ -169,20 +176,20 @@ def alike(several: Sequence[Array]) -> list[Array]:
 
 
 def candidates(
-    model: Model, shown: Shown, x: Array, numbers: Array, taught: Indices
+    model: Model, shown: Shown, x: Array, numbers: Array, taught: Indices, rows: Indices
 ) -> tuple[Array, Indices]:
-    """Competing predictions, and the part of every row, shapes (q, n) and (n,)."""
+    """Competing predictions of some rows, and every row's part, shapes (q, n) and (n,)."""
     means = np.column_stack([numbers, shown.group_means(model.attribute)])
     each = [np.full(len(x), x[taught].mean())]  # the value may be a sum of two columns
     each += [least_squares(v, x, taught) for v in (numbers, means)]
-    each = [*each, *model.steps(shown)]
+    each = [*each, *model.steps(shown, rows)]
     columns = np.column_stack([numbers, *(one.values[:, 0] for one in model.chosen[:MOST_LINES])])
     each = [*[*each, each[-1]][:6], on_lattice(each[-1], x, numbers, taught)]
     tried = np.array([*each, on_line(x, columns, taught), along_best(x, columns, taught)])
     if model.inside is None or model.numbers is None:
         return tried, np.zeros(len(x), dtype=np.intp)
     found = [
-        candidates(part, shown, x, model.numbers, taught[here[taught]])
+        candidates(part, shown, x, model.numbers, taught[here[taught]], rows)
         for part, here in zip(model.parts, (model.inside, ~model.inside), strict=True)
     ]
     here, rest = alike([one for one, _ in found])
@@ -208,11 +215,6 @@ def on_line(x: Array, columns: Array, taught: Indices) -> Array:
 def commonest(values: Array) -> float:
     """Commonest value, to six decimals."""
     return mode(np.round(values, 6).tolist())
-
-
-def few_of(rows: Indices) -> Indices:
-    """At most ``MOST_DRAWN`` rows, evenly spaced."""
-    return rows[:: -(-len(rows) // MOST_DRAWN)]
 
 
 def along_best(x: Array, columns: Array, taught: Indices) -> Array:

@@ -32,7 +32,7 @@ from itertools import pairwise
 import numpy as np
 
 from auditor.audit.insider.feature import Shown
-from auditor.audit.insider.learner import WEAK, dealt, fit, grower, least_squares
+from auditor.audit.insider.learner import WEAK, dealt, few_of, fit, grower, least_squares
 from auditor.audit.numeric.error_tally import (
     FEWEST_TREE_ROWS,
     TREE_FITS,
@@ -205,9 +205,8 @@ def correlations(
         r, apart = np.zeros(n), np.zeros(n)
         for model, f, tested in zip(models, first, parts[1:], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
-            apart[tested] = (
-                model.predict(whole) - np.mean([model.predict(each) for each in replaced], axis=0)
-            )[tested]
+            g, *again = (model.predict(each, tested)[tested] for each in (whole, *replaced))
+            apart[tested] = g - np.mean(again, axis=0)
         if (
             r.std()
             > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max())
@@ -236,9 +235,8 @@ def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Arra
 
 
 def _by_best(best: Array, x: Array, taught: Indices) -> Array:
-    first = least_squares(best, x, taught)
-    left = (x - first)[taught]
-    return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)
+    first, few = least_squares(best, x, taught), few_of(taught)
+    return first + grower(WEAK, len(few)).fit(best[few], (x - first)[few]).predict(best)
 
 
 # -- Share of its best copy's noise that a coalition removes, as drawn -----------------------------

@@ -54,17 +54,26 @@ LEGACY = np.random.RandomState()
 PYTHON = random.Random()
 
 
-def _legacy(method: str, seed: int, size: int) -> Array:
-    LEGACY.seed(seed)
-    return np.asarray(getattr(LEGACY, method)(size))
+def legacy_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
+    """Draws of ``RandomState``, which ``np.random.seed`` seeds, by method, shape (S, size)."""
+    found = {"normal": np.empty((len(seeds), size)), "random": np.empty((len(seeds), size))}
+    for place, seed in enumerate(seeds):
+        LEGACY.seed(seed)
+        found["normal"][place] = LEGACY.standard_normal(size)
+        LEGACY.seed(seed)
+        found["random"][place] = LEGACY.random_sample(size)
+    return found
 
 
-def _default(method: str, seed: int, size: int) -> Array:
-    return np.asarray(getattr(np.random.default_rng(seed), method)(size))
-
-
-def _python(method: str, seed: int, size: int) -> Array:
-    return python_draws([seed], size)[method][0]
+def default_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
+    """Draws of ``default_rng``, whose seeding takes long and is done once for both methods."""
+    found = {"normal": np.empty((len(seeds), size)), "random": np.empty((len(seeds), size))}
+    for place, seed in enumerate(seeds):
+        rng = np.random.Generator(bits := np.random.PCG64(seed))
+        rng.random(out=found["random"][place])
+        bits.advance(-size)
+        rng.standard_normal(out=found["normal"][place])
+    return found
 
 
 def python_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
@@ -92,17 +101,14 @@ def python_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
     }
 
 
-STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
-    "numpy's RandomState({seed}).normal": (_legacy, "standard_normal"),
-    "numpy's RandomState({seed}).random": (_legacy, "random_sample"),
-    "numpy's default_rng({seed}).normal": (_default, "standard_normal"),
-    "numpy's default_rng({seed}).random": (_default, "random"),
-    "Python's random.Random({seed}).random": (_python, "random"),
-    "Python's random.Random({seed}).gauss": (_python, "gauss"),
-    "Python's random.Random({seed}).normalvariate": (_python, "normalvariate"),
+GENERATORS: dict[str, Callable[[Sequence[int], int], dict[str, Array]]] = {
+    "numpy's RandomState": legacy_draws,
+    "numpy's default_rng": default_draws,
+    "Python's random.Random": python_draws,
 }
-"""Streams that may have drawn the noise, by their names in messages. ``np.random.seed`` seeds a
-``RandomState``."""
+"""Generators that may have drawn the noise, by their names in messages."""
+Stream = tuple[str, str]
+"""Generator and method."""
 
 
 SHUFFLES: dict[str, Callable[[int], Any]] = {
@@ -231,22 +237,21 @@ def drawn_again(ranks: Sequence[Array], noise: Sequence[Array]) -> Iterator[tupl
             if seed >= 0:
                 yield from layouts(stream, seed, start, shape)
             else:
-                (draw, method), first = STREAMS[stream], int(seeds[start])
-                draws = [draw(method, first + row, shape[2]) for row in range(shape[1])]
-                yield stream.format(seed=f"{first} + row"), np.broadcast_to(draws, shape)
+                (generator, method), first = stream, int(seeds[start])
+                draws = GENERATORS[generator](range(first, first + shape[1]), shape[2])[method]
+                yield f"{generator}({first} + row).{method}", np.broadcast_to(draws, shape)
 
 
 @cache
-def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
+def series() -> dict[tuple[Stream, int], NDArray[np.complex64]]:
     """Fourier transforms of draws; seed −1: all seeds' first draws."""
-    found: dict[tuple[str, int], NDArray[Any]] = {
-        (stream, -1): E[:, 0] for stream, E in first_draws().items()
-    }
     size = len(all_seeds())
-    for stream, (draw, method) in STREAMS.items():
-        found |= {(stream, seed): draw(method, seed, size) for seed in OFTEN}
     # 77,541 has large prime factors: its transforms take five times as long
     n = scipy.fft.next_fast_len(size, real=True)
+    found = {(stream, -1): E[:, 0] for stream, E in first_draws().items()}
+    for generator, draw in GENERATORS.items():
+        for method, each in draw(OFTEN, size).items():
+            found |= {((generator, method), seed): e for seed, e in zip(OFTEN, each, strict=True)}
     return {
         key: scipy.fft.rfft(((each - each.mean()) / each.std()).astype(np.float32), n)
         for key, each in found.items()
@@ -265,11 +270,11 @@ def sequences(U: Array) -> Iterator[Array]:
 
 
 def layouts(
-    stream: str, seed: int, start: int, shape: tuple[int, ...]
+    stream: Stream, seed: int, start: int, shape: tuple[int, ...]
 ) -> Iterator[tuple[str, Array]]:
     """Yield causes and a stream in natural orders of drawing, shape (M, n, N)."""
-    draw, method = STREAMS[stream]
-    flat, (_, n, N) = draw(method, seed, start + int(np.prod(shape)))[start:], shape
+    (generator, method), (_, n, N) = stream, shape
+    flat = GENERATORS[generator]([seed], start + int(np.prod(shape)))[method][0, start:]
     few, names = flat[: n * N], ("copy by copy", "row by row", "column by column")
     orders = {
         names[1]: few.reshape(n, N),
@@ -281,7 +286,7 @@ def layouts(
         orders[order] = flat.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
     after = f" after {start} draws" if start else ""
     for order, draws in orders.items():
-        yield f"{stream.format(seed=seed)}, drawn {order}{after}", np.broadcast_to(draws, shape)
+        yield f"{generator}({seed}).{method}, drawn {order}{after}", np.broadcast_to(draws, shape)
 
 
 @cache
@@ -293,32 +298,15 @@ def all_seeds() -> Indices:
 
 
 @cache
-def first_draws() -> dict[str, NDArray[np.float32]]:
+def first_draws() -> dict[Stream, NDArray[np.float32]]:
     """First draws of all seeds by stream, shape (S, DRAWS).
 
     A process draws them once.
     """
-    seeds = all_seeds().tolist()
-    parts = [python_draws(seeds[k : k + 4_096], DRAWS) for k in range(0, len(seeds), 4_096)]
-    found: dict[Callable[..., Array], dict[str, Array]] = {
-        _legacy: {
-            method: np.array([_legacy(method, seed, DRAWS) for seed in seeds])
-            for method in ("standard_normal", "random_sample")
-        },
-        _default: default_draws(seeds),
-        _python: {name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
-    }
-    return {
-        stream: found[draw][method].astype(np.float32) for stream, (draw, method) in STREAMS.items()
-    }
-
-
-def default_draws(seeds: Sequence[int]) -> dict[str, Array]:
-    """First draws of ``default_rng``, seeded once for both methods."""
-    uniform, normal = np.empty((2, len(seeds), DRAWS))
-    for place, seed in enumerate(seeds):
-        rng = np.random.default_rng(seed)
-        rng.random(out=uniform[place])
-        rng.bit_generator.advance(-DRAWS)  # type: ignore[attr-defined]
-        rng.standard_normal(out=normal[place])
-    return {"random": uniform, "standard_normal": normal}
+    seeds, found = all_seeds().tolist(), dict[Stream, NDArray[np.float32]]()
+    for generator, draw in GENERATORS.items():
+        parts = [draw(seeds[k : k + 4_096], DRAWS) for k in range(0, len(seeds), 4_096)]
+        for method in parts[0]:
+            whole = np.concatenate([part[method] for part in parts])
+            found[generator, method] = whole.astype(np.float32)
+    return found

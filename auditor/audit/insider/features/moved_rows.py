@@ -47,7 +47,7 @@ class MovedRows(Feature):
         x[there] = standard_ranks(known.x[there][:, [known.attribute]])
         cells, numbers = shown.flat.shape[1], range(shown.numbers.shape[1])
         for c in [*numbers[: min(cells, MOST_PAIRED)], *numbers[cells : cells + MOST_PAIRED]]:
-            y = standard_ranks(shown.numbers[:, [c]])
+            y = shown.number_ranks[:, [c]]
             if places := [step * (np.arange(n) + k) % n for step, k in distances(x, y)]:
                 alike = [(x * y[each])[:, 0] for each in places]
                 agree = np.abs(scipy.ndimage.uniform_filter1d(alike, NEAR, axis=1))
