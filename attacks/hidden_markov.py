@@ -46,7 +46,7 @@ ROWS = (100, 5_000)
 STATES = (2, 3, 4, 6, 8)
 MOST_STEPS, WINDOW = 40, 128
 """Most EM steps, and most rows of a window, an eighth of few rows."""
-NARROW, AROUND = 0.3, 2
+NARROW, AROUND = 0.1, 2
 """States' share of the variance at the start, and rows on either side that clusters look at."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
