@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 # Images for containers often forbid compiled modules: then each of the hundreds of programs that tests start, and each worker of pytest,
-# would compile all modules anew, in a second each. The files go to __pycache__, which git ignores.
+# would compile all modules again, in a second each. The files go to __pycache__, which git ignores.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -35,8 +35,9 @@ SLOW = {
 k-anonymity, which tests/schemes/test_k_anonymity.py audits."""
 
 
-WITHOUT_LEARNER = {"official-statistics", "shown-groups"}
-"""The insider's learner takes four fifths of their time, and no expectation of theirs needs it."""
+WITHOUT_LEARNER = {"official-statistics", "published-copies", "shown-groups"}
+"""The insider's learner needs most of their time, and no expectation of theirs depends on it. `published-copies` runs with
+it in tests/reports/test_first_screen.py."""
 
 
 @pytest.hookimpl(wrapper=True)
