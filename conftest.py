@@ -2,11 +2,12 @@
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 # Images for containers often forbid compiled modules: then each of the hundreds of programs that tests start, and each worker of pytest,
-# would compile all modules anew, in a second each. The files go to __pycache__, which git ignores.
+# would compile all modules again, in a second each. The files go to __pycache__, which git ignores.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -32,6 +33,20 @@ SLOW = {
 }  # fmt: skip
 """More than about four seconds each, together nine tenths of the time of all. Of every family of schemes a quick one is left but of
 k-anonymity, which tests/schemes/test_k_anonymity.py audits."""
+
+
+WITHOUT_LEARNER = {"official-statistics", "published-copies", "shown-groups"}
+"""The insider's learner needs most of their time, and no expectation of theirs depends on it. `published-copies` runs with
+it in tests/reports/test_first_screen.py."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """Run an item, scenarios of ``WITHOUT_LEARNER`` without the learner."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.path.suffix == ".yaml" and item.path.stem in WITHOUT_LEARNER:
+            patch.setattr("auditor.audit.without_law.fitted_records", lambda *asked: [])
+        return (yield)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

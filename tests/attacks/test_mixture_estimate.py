@@ -213,7 +213,7 @@ def test_the_shortest_interval_of_one_normal_by_hand():
 
 @pytest.mark.slow
 def test_intervals_hold_what_they_claim_and_are_shorter_than_from_one_attribute():
-    """Three clusters of two attributes, at 90 %; a nested copy adds nothing."""
+    """Three clusters of two attributes, at 90 %; a nested copy does not help."""
     rng = np.random.default_rng(21)
     centres = np.array([[0.0, 0.0], [3.0, 1.0], [-1.0, 4.0]])
     X = centres[rng.choice(3, 2000, p=[0.5, 0.3, 0.2])] + 0.4 * rng.normal(size=(2000, 2))

@@ -235,7 +235,7 @@ SCENARIO = {
     "data": {"source": "components", "shapes": ["exponential", "uniform", "laplace"], "rows": 3000, "mean": 2, "ratio": 1.2},
     "schemes": ["rotation", {"name": "random-projection", "dimensions": 4}],
     "knowledge": [{"known-records": 30}, {"known-sample": 800}, {"unmatched-records": 800}],
-    # so that nothing is drawn again for error bars
+    # so that error bars need no redraws
     "coalitions": ["all"], "attacks": ["ica", {"id": "guo-wu", "name": "ica", "components": "latent"}], "replicates": 5,
 }  # fmt: skip
 

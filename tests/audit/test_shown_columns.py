@@ -63,18 +63,12 @@ def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
     assert record.status == ("fails" if members > 1 else "holds")
 
 
-@pytest.mark.parametrize(
-    "disguise",
-    [
-        lambda pay: {"masked": pay},
-        lambda pay: {"masked": (pay * 1.936).round(2)},
-        lambda pay: {"masked": np.log(pay)},
-        lambda pay: {"one": (part := 3_000 * RNG.normal(size=N)), "other": pay - part},
-    ],
-)
-def test_a_column_in_clear_under_other_names_and_units_or_split(tmp_path, disguise):
+@pytest.mark.parametrize("disguise", [np.positive, np.log])
+@pytest.mark.slow_after_first
+def test_a_column_in_clear_under_another_name_and_unit(tmp_path, disguise):
+    """Multiples, and two parts that sum to it, are kinds of ``benchmarks.leaks``."""
     table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N).round(2), "age": RNG.uniform(18, 90, N)})
-    copy = noisy(table, ["age"]).drop(columns="pay").assign(**disguise(table["pay"]))
+    copy = noisy(table, ["age"]).drop(columns="pay").assign(masked=disguise(table["pay"]))
     record = verdict(tmp_path, table, [copy])
     assert record.status == "fails"
     assert "pay" in record.why

@@ -29,12 +29,13 @@ BY_MOMENTS = ["llse", "ndr", "partial-disclosure", "pca-filter", "serial-filter"
 ALL = os.environ.get("AUDITOR_DIFFERENCES") == "all"
 
 
+QUICK = ("multiplicative-noise", "correlated", "rounding", "top-coding", "uniform")
+
+
 def shortened(name, rows):
     """Whether attacks, and the insider's learner, are left out that have figures by the noise alone."""
-    noisy = name not in WITHOUT_NOISE and not issubclass(
-        registry.get("scheme", name), UniformScheme
-    )
-    return noisy and rows > 30 and not ALL
+    noisy = registry.get("scheme", name).family == "additive" and name not in WITHOUT_NOISE
+    return noisy and (rows > 30 or name not in QUICK) and not ALL
 
 
 def people(rows, whole):
@@ -158,7 +159,6 @@ def test_in_full_the_figures_give_the_record(tmp_path, known_noise):
     assert located(found) < 1e-6
 
 
-QUICK = ("multiplicative-noise", "correlated", "rounding", "top-coding", "uniform")
 CASES = [
     pytest.param(
         rows, name, marks=() if name == "multiplicative-noise" and rows == 30 else pytest.mark.slow
