@@ -130,7 +130,7 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path):
     copies = [str(tmp_path / f"out/copy-{k}.csv") for k in (1, 2)]
     found = auditor.run({
         "schema": 1, "seed": 1, "data": {"source": path, "columns": ["pay", "age"], "dates": ["hired"], "missing": "drop"},
-        "schemes": [{"name": "published", "copies": copies}], "knowledge": ["perfect"], "coalitions": ["all"], "attacks": ["llse"],
+        "schemes": [{"name": "published", "copies": copies}], "knowledge": [{"estimated": {"rows": 800}}], "coalitions": ["all"], "attacks": ["llse"],
     })  # fmt: skip
     cells = found.frame()
     cells = cells[(cells["metric"] == "normalized_error") & (cells["attribute"] != "*")]
