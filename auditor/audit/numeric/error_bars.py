@@ -252,14 +252,16 @@ def from_redraws(
         Errors that are at most ``scale``, measured and in other draws, for the lower end.
     """
     members, part = Members.of(coalitions), share != 1.0
-    again = as_draws(distortion, again, share)
-    possible = np.maximum(again, 0.0)
+    # ratios are taken where deviations are smaller
+    again = as_draws(distortion, again, min(share, 1.0))
+    possible, wider = np.maximum(again, 0.0), max(share, 1.0)
+    again = as_draws(distortion, again, wider)
 
     def steady(denominators: Array, gains: Array) -> Array:
         """Spread of gains; NaN if a denominator may be near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
         held = held if noisy else held.all(axis=-1, keepdims=True)
-        return np.where(held, gains.std(axis=0, ddof=1), np.nan)
+        return np.where(held, gains.std(axis=0, ddof=1) * np.sqrt(wider), np.nan)
 
     # every draw chooses the best copy again
     bests = np.array([of_copy(errors, members.best(errors)) for errors in possible])
@@ -276,6 +278,7 @@ def from_redraws(
     bounded = bounded or (np.minimum(distortion, scale), np.minimum(again, scale))
     least = bounded[0] - reaches(*bounded, part)[0] - Z_95 * rounding
     below = np.minimum(below, np.maximum(distortion - least, 0.0))
+    others = as_draws(gain, others, wider)
     low, high = (
         np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, others, part)
     )
