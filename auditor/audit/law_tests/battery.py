@@ -193,7 +193,7 @@ def battery(
     names : sequence of str
         The N original columns.
     own : Scores, optional
-        Scores in natural coordinates, which may be dependent. Sizes near 0 are counted in both.
+        Scores in natural coordinates, which may be dependent, for moments and sizes near 0.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def battery(
     ordered = orders(lagged, some, some_names)
     found = [
         distribution_test(every),
-        moments_test(every),
+        moments_test([every] if own is None else [every, own]),
         small_sizes_test(scores, own),
         correlations_test(added_up(scores, MOST_COLUMNS), every, ranks, names),
         functions_test(added_up(scores, FEW_COLUMNS), some, some_names),
@@ -260,28 +260,26 @@ def distribution_test(scores: Scores) -> LawTest:
     return as_test("distribution", [found], n, 1.0)
 
 
-def moments_test(scores: Scores) -> LawTest:
+def moments_test(parts: Sequence[Scores]) -> LawTest:
     """Test the mean, variance and drift of each column's normal scores.
 
     The drift is tested by the means of runs of rows.
     """
-    n = len(scores.values)
-    mean, square, runs = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0), min(RUNS, n)
+    n, found, chdtr, chdtrc = len(parts[0].values), [], scipy.special.chdtr, scipy.special.chdtrc
+    runs, in_units = min(RUNS, n), "in units of the law's, is"
     starts = np.arange(runs) * n // runs
-    sums = np.add.reduceat(scores.g, starts, axis=0)
-    drift = (sums**2 / np.diff(starts, append=n)[:, None]).sum(axis=0)
-    chdtr, chdtrc = scipy.special.chdtr, scipy.special.chdtrc
-    of_square = log_p(2.0 * np.minimum(chdtr(n, square), chdtrc(n, square)))
-    in_units = "in units of the law's, is"
+    of_mean = "the mean of {}, in the law's deviations, is"
     of_runs = f"the variance of the means of {runs} runs of rows of {{}}, {in_units}"
-    found = [
-        largest(
-            normal_exponent(mean * math.sqrt(n)), mean, 0.0,
-            "the mean of {}, in the law's deviations, is", scores.names,
-        ),
-        largest(of_square, square / n, 1.0, f"the variance of {{}}, {in_units}", scores.names),
-        largest(log_p(chdtrc(runs, drift)), drift / runs, 1.0, of_runs, scores.names),
-    ]  # fmt: skip
+    for scores in parts:
+        mean, square = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0)
+        sums = np.add.reduceat(scores.g, starts, axis=0)
+        drift = (sums**2 / np.diff(starts, append=n)[:, None]).sum(axis=0)
+        of_square = log_p(2.0 * np.minimum(chdtr(n, square), chdtrc(n, square)))
+        found += [
+            largest(normal_exponent(mean * math.sqrt(n)), mean, 0.0, of_mean, scores.names),
+            largest(of_square, square / n, 1.0, f"the variance of {{}}, {in_units}", scores.names),
+            largest(log_p(chdtrc(runs, drift)), drift / runs, 1.0, of_runs, scores.names),
+        ]
     return as_test("moments", found, n, 1.0)
 
 
