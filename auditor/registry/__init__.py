@@ -250,12 +250,12 @@ def has(kind: str, name: str) -> bool:
     """
     discover_if_extended()
     if name not in _plugins[kind] and HOMES[kind] not in _discovered:
-        folder = Path(importlib.import_module(HOMES[kind]).__path__[0])
-        for file in folder.rglob("*.py"):
-            if f' name = "{name}"\n' in file.read_text(encoding="utf-8"):
-                _import(
-                    kind, f"{HOMES[kind]}.{file.relative_to(folder).parts[0].removesuffix('.py')}"
-                )
+        with contained():  # `discover` notes a failure
+            folder = Path(importlib.import_module(HOMES[kind]).__path__[0])
+            for file in folder.rglob("*.py"):
+                if f' name = "{name}"\n' in file.read_text(encoding="utf-8"):
+                    first, *_ = file.relative_to(folder).with_suffix("").parts
+                    importlib.import_module(f"{HOMES[kind]}.{first}")
         if name not in _plugins[kind]:
             discover(kind)
     return name in _plugins[kind]
