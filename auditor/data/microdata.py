@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, AuditorWarning, DataError, counted, listed, pd, quoted
-from auditor.base.types import Array, Codes, Flags, Integers, Microdata
+from auditor.base.types import Array, Codes, Flags, Integers, Microdata, Options
 from auditor.data.columns.categorical_table import (
     Attribute,
     CategoricalTable,
@@ -26,7 +26,7 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.columns.checks import Series, check_finite
 from auditor.data.table import Table
-from auditor.results.table_register import ColumnPrints
+from auditor.results.table_register import ColumnPrints, key_name
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:
@@ -341,6 +341,12 @@ def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
         prints = ColumnPrints(table.names)
         prints.add_labels(table.labelled(table.codes))
     return prints
+
+
+def is_other_table(part: Options, table: Table | CategoricalTable) -> bool:
+    """Whether a batch's fingerprint, under the same key, is of another table."""
+    same_key = part.get("fingerprint_key") == key_name()
+    return same_key and prints_of(table).of_table() != part["fingerprint"]
 
 
 def in_domain(table: CategoricalTable, X: Microdata, copy: Microdata) -> CategoricalTable:

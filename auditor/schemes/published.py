@@ -33,12 +33,11 @@ from auditor.data.copies import (
 from auditor.data.formats.parts import header, notes_of
 from auditor.data.table import Audited, DataUse, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
-from auditor.numerics.linear_algebra import check_covariance
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.noise_density import matrix_of_file
+from auditor.schemes.base.noise_density import check_covariance, matrix_of_file
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.scheme import (
     Key,

@@ -20,12 +20,12 @@ from auditor.data.formats.release_folder import (
     taken,
 )
 from auditor.data.load import file_keys
-from auditor.data.microdata import batch_notes, refuse_repeats
+from auditor.data.microdata import batch_notes, is_other_table, refuse_repeats
 from auditor.data.table import Table
 from auditor.process.containment import plugin_errors
 from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.draw import Asked, Blank, Treatment
-from auditor.runs.copy_files.write import is_other_table, warn_owner, write_batch
+from auditor.runs.copy_files.write import warn_owner, write_batch
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme

@@ -23,10 +23,10 @@ from auditor.data.formats.release_folder import (
     write_release,
 )
 from auditor.data.load import column_names, kept_columns
-from auditor.data.microdata import as_categories, as_table
+from auditor.data.microdata import as_categories, as_table, is_other_table
 from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.draw import released_columns
-from auditor.runs.copy_files.write import beside_kept, is_other_table
+from auditor.runs.copy_files.write import beside_kept
 from auditor.runs.perturb import Lineage, Release
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.draw import released_grid

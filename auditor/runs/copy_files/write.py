@@ -16,7 +16,6 @@ import numpy as np
 
 from auditor.base import AuditorError, AuditorWarning, listed, pd, quoted
 from auditor.base.types import Levels, Names, Options, Plain
-from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import whole_frame
 from auditor.data.formats.release_folder import COPY, MANIFEST, read_manifest, taken, write_release
@@ -29,8 +28,7 @@ from auditor.data.load import (
     load_table,
     raw_columns,
 )
-from auditor.data.microdata import prints_of
-from auditor.data.table import Bounds, DataUse, Table, is_file
+from auditor.data.table import Bounds, DataUse, is_file
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
@@ -206,12 +204,6 @@ def _selection(
     if columns is None:
         columns = [name for name in names if name not in wanted]
     return columns, wanted
-
-
-def is_other_table(part: Options, table: Table | CategoricalTable) -> bool:
-    """Whether a batch's fingerprint, under the same key, is of another table."""
-    same_key = part.get("fingerprint_key") == key_name()
-    return same_key and prints_of(table).of_table() != part["fingerprint"]
 
 
 # -- one batch of records --------------------------------------------------------------------------

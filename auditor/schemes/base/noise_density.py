@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Flags, frozen
-from auditor.numerics.linear_algebra import check_covariance
+from auditor.numerics.linear_algebra import check_covariance as check_covariance
 from auditor.registry import PluginParameters
 from auditor.results.files import located
 
