@@ -218,7 +218,7 @@ def season(y: Array, noise: Array) -> int:
     n, N = y.shape
     R = over_level(y, noise, np.ones(n))
     # one line is no long season
-    R = np.minimum(R / over_frequencies(R), 1.5 * np.log(R.size / LINE_ALARM))
+    R = np.minimum(R / (over_frequencies(R) + 1e-300), 1.5 * np.log(R.size / LINE_ALARM))
     # sums over harmonics by Poisson's formula: Σ_k R(k/p) = p Σ_h C_hp
     C = np.fft.irfft(R, axis=0)[:n]
     tried = np.arange(2, n // FEWEST_SEASONS + 1)
