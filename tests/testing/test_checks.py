@@ -275,7 +275,7 @@ def rows_without(self, rng, shape):
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        ({"block": one_normal_for_all_columns}, ("length",)), ({"block": one_noise_for_all_copies}, ("of copies",)),
+        ({"block": one_normal_for_all_columns}, ("length",)), ({"block": one_noise_for_all_copies}, ("length",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
         ({"normals": lambda self, rng, shape: 0.96 * rng.standard_normal(shape)}, ()),
         ({"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05}, ("noise of copy",)),
