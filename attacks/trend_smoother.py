@@ -1,11 +1,11 @@
-"""Smoothers of rows that follow an assumed trend, or are alike along the table.
+"""Smoothers of rows that follow an assumed trend, or resemble near rows.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``c_t`` | row t of the coalition's combined copy, in coordinates of variance 1 with independent noise ν | (r,) | ``serial_filter`` |
 | ``C_k`` | cosine transform of c along n rows | (r,) | |
 | ``f_k`` | ``2 − 2 cos(πk/n)``: power of a difference of adjacent rows | () | |
-| ``S_k`` | prior power ``τ a (f_k + κ)^{−d} + 1 − τ``, times ``1 − ν``; a makes the sum of the first n | () | whittaker1923 |
+| ``S_k`` | prior power ``τ a (f_k + κ)^{−d} + 1 − τ``, times ``1 − ν``; the first factor ``a (…)`` sums to n | () | whittaker1923 |
 | ``S_0`` | ``1 − ν`` | (r,) | |
 | ``x̂`` | transform of ``S_k/(S_k + ν) C_k``, averaged over d, κ and τ by marginal likelihoods | (n, N) | wiener1949 |
 
@@ -43,7 +43,7 @@ from auditor.plugin import (
 from .serial_filter import FEWEST_LINE_ROWS, MOST_LINE_ROWS, centred
 
 SHARES = (1.0, 0.9, 0.7, 0.4, 0.0)
-"""Shares τ of the variance of rows that are alike along the table."""
+"""Shares τ of the variance that resembles near rows."""
 EXACT = 128
 """Frequencies that are each a bin; 2 EXACT bins cover all."""
 TINY = np.finfo(float).tiny

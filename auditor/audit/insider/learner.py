@@ -13,7 +13,7 @@ A column is learnt on one random half of the training rows and scored on the oth
 most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
 other half, the best of each family first. Least squares on cells, differences and chosen columns
 predict again. Gradient boosting (scikit-learn) predicts the residual. Rows that a column divides
-from the rest because relations differ there (``divided``), and the rest, have their own models.
+from the rest because relations differ (``divided``), and the rest, have their own models.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column or the place shows.
 """
