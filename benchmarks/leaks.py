@@ -699,6 +699,43 @@ def sorted_categories(rng: np.random.Generator, leaks: bool = True) -> Leak:
     )
 
 
+def mates(rng: np.random.Generator) -> Any:
+    """Return each row's partner, drawn at random."""
+    order, found = rng.permutation(N), np.empty(N, dtype=int)
+    found[order] = order.reshape(-1, 2)[:, ::-1].ravel()
+    return found
+
+
+def reference(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """The number and the pay of the partner, after six other numbers."""
+    table, mate = people(rng, 0.0), mates(rng)
+    person = coded(rng.permutation(N) + 1000, "P-")
+    numbers = {f"x{k}": rng.normal(size=N).round(3) for k in range(6)}
+    beside = {"id": person, "partner": person.to_numpy()[mate]}
+    their = own(rng, leaks, table["pay"])
+    copy = noisy(rng, table).assign(**numbers, **beside, income=np.asarray(their)[mate])
+    return Leak(table, [copy], {"columns": ["pay", "age"]})
+
+
+def reference_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """The number and the category of the partner."""
+    x, mate = rng.integers(0, 4, N), mates(rng)
+    table, person = pd.DataFrame({"region": coded(x, "r")}), rng.permutation(N)
+    their = coded((x if leaks else rng.permutation(x))[mate], "o")
+    copy = table.assign(region=swapped(rng, table["region"]), id=person, other=their)
+    return Leak(table, [copy.assign(partner=person[mate])], {"categorical": ["region"]}, True)
+
+
+def account(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Balances of 60 accounts after payments on shuffled days."""
+    table, at, day = people(rng, 0.0), rng.integers(0, 60, N), rng.permutation(N)
+    order, paid = np.lexsort((day, at)), np.asarray(own(rng, leaks, table["pay"]))
+    balance = np.empty(N)
+    balance[order] = pd.Series(paid[order]).groupby(at[order]).cumsum()
+    copy = noisy(rng, table).assign(account=coded(at, "a"), day=day, balance=balance.round(2))
+    return Leak(table, [copy], {"columns": ["pay", "age"]})
+
+
 KINDS: tuple[Kind, ...] = (
     grade,
     ranks,
@@ -751,6 +788,9 @@ KINDS: tuple[Kind, ...] = (
     address_category,
     band_category,
     sorted_categories,
+    reference,
+    reference_category,
+    account,
 )
 
 

@@ -30,10 +30,10 @@ import numpy as np
 
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.insider.feature import FEW, joint_codes, mean
+from auditor.audit.insider.feature import FEW, joint_codes, linked_rows, mean
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
-from auditor.audit.insider.features.other_rows import PERIODS, numbered_rows
+from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
@@ -171,8 +171,9 @@ def features_of(
             waves = {wave(v[taught], hit - hit.mean()) for hit in hits}
             found += [(v * f % 1.0, False) for f in waves if f]
     columns = [(column.name, column.values) for column in beside]
-    found += [(y[rows], True) for rows in numbered_rows(columns) for y in own]
     few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
+    for rows in linked_rows(columns):
+        found += [(np.where(rows < 0, 0, y[rows] + 1), True) for y in (*own, *few[:MOST_SUMMED])]
     for _, groups in joint_codes(columns):
         for y in own[:1]:
             shares = [mean(groups, y == value) for value in range(size)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,14 +19,16 @@ FOLLOWED = 20
 """Fewest neighbours that must move by one distance."""
 MOST_SERIES = 32
 """Most columns of ``Shown.series``."""
-MOST_PAIRED, FEW, MOST_GROUPED = 8, 4, 8
-"""Most columns or copies combined two by two; three by three; and codes whose groups are averaged
-unasked.
+MOST_PAIRED, FEW, MOST_GROUPED, MOST_LEADING = 8, 4, 8, 16
+"""Most columns or copies combined two by two; three by three; codes whose groups are averaged
+unasked; and shown numbers whose steps and linked rows are read.
 """
 MOST_BITS, PLACE_BITS = 14, 2
 """Most signs and sizes that are multiplied; low bits of the row number, as signs may alternate."""
 MOST_NAMES = 0.75
 """Largest share of different values among a column's records for codes."""
+LINKED = 0.5
+"""Smallest share of a column's values that another column shows, for references."""
 ROUNDING = 2.0**-48
 """Relative deviation of a difference of two copies up to which it is rounding."""
 
@@ -82,15 +84,16 @@ class Shown:
 
     @cached_property
     def orders(self) -> list[Indices]:
-        """Rows in file order, and in the order of each leading column."""
-        sorted_rows = [column.argsort(kind="stable") for column in self.leading.T]
-        return [np.arange(len(self.cells)), *sorted_rows]
+        """Rows in file order, and in the order of each leading column; then by shown code too."""
+        codes = [np.zeros(len(self.cells)), *(group for _, group in self.groups[:FEW])]
+        columns = [np.zeros(len(self.cells)), *self.leading.T]
+        return [np.lexsort((column, group)) for group in codes for column in columns]
 
     @cached_property
     def leading(self) -> Array:
-        """First cells and first shown numbers, shape (n, at most 2 ``FEW``)."""
+        """First cells and first shown numbers, shape (n, at most ``FEW + MOST_LEADING``)."""
         width = self.flat.shape[1]
-        return np.hstack([self.flat[:, :FEW], self.numbers[:, width : width + FEW]])
+        return np.hstack([self.flat[:, :FEW], self.numbers[:, width : width + MOST_LEADING]])
 
     @cached_property
     def differences(self) -> Array:
@@ -129,6 +132,11 @@ class Shown:
     def groups(self) -> list[tuple[str, Indices]]:
         """Shown codes, alone and combined, with their names."""
         return joint_codes(self.beside)
+
+    @cached_property
+    def links(self) -> list[Indices]:
+        """Rows that shown columns refer to, −1 for none."""
+        return linked_rows(self.beside)
 
     def group_means(self, attribute: int) -> Array:
         """Means of an attribute's first cells by shown code, shape (n, q).
@@ -240,6 +248,40 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
         if codes.max() < MOST_NAMES * len(codes):
             found.append((" and ".join(name for name, _ in several), codes))
     return found
+
+
+def linked_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
+    """Rows that show each record's rank as row number, or its value in another column; −1 for none.
+
+    Examples
+    --------
+    >>> person, partner = np.array([7.0, 9.0, 8.0]), np.array([9.0, 7.0, 0.0])
+    >>> [rows.tolist() for rows in linked_rows([("person", person)])]
+    [[0, 2, 1], [0, 2, 1]]
+    >>> [rows.tolist() for rows in linked_rows([("person", person), ("partner", partner)])][-2:]
+    [[1, 0, -1], [1, 0, -1]]
+    """
+    numbers, texts = ([v for _, v in beside if v.dtype.kind == kind] for kind in "fU")
+    ranks = [v.argsort(kind="stable").argsort() for v in numbers[:MOST_PAIRED] if names_rows(v)]
+    pairs = [pair for rank in ranks[:FEW] for pair in permutations((rank, np.arange(len(rank))), 2)]
+    for columns in (numbers, texts):
+        pairs += [
+            pair
+            for one, other in permutations(columns[:MOST_PAIRED], 2)
+            if names_rows(one) and np.isin(other, one).mean() > LINKED
+            for pair in ((one, other), (other, one))
+        ]
+    found = []
+    for sought, seen in pairs:
+        values, first = np.unique(seen, return_index=True)
+        at = np.searchsorted(values, sought).clip(0, len(values) - 1)
+        found.append(np.where(values[at] == sought, first[at], -1))
+    return found
+
+
+def names_rows(v: NDArray[Any]) -> bool:
+    """Whether most values of a column differ."""
+    return len(np.unique(v)) > MOST_NAMES * len(v)
 
 
 def mean(codes: Indices, values: Array) -> Array:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from itertools import combinations, permutations
-from typing import Any
+from itertools import combinations, permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import (
     FEW,
@@ -23,7 +20,6 @@ from auditor.audit.insider.feature import (
     mean_of_others,
 )
 from auditor.audit.insider.features.cells import ratio
-from auditor.audit.insider.features.moved_rows import at_place
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.data.copies import characters, many_alike
@@ -50,15 +46,17 @@ class Neighbours(Feature):
         yield from each(
             "rest", lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), series, BESIDE
         )
-        yield from each("next in order", next_in_order, series, range(len(shown.orders)))
-        leading, orders = (range(len(one)) for one in (shown.leading.T, shown.orders))
-        yield from each("step", step, leading, orders, (0, 1))
+        orders = range(len(shown.orders))
+        yield from each("next in order", next_in_order, series, orders[: 2 * FEW + 1])
+        for other, c in product(orders, range(shown.leading.shape[1])):
+            if np.diff(y := shown.leading[shown.orders[other], c]).std() < y.std():
+                yield from each("step", step, [c], [other], (0, 1))
 
 
 def step(c: int, other: int, after: int, shown: Shown) -> Array:
     """Step of a leading column from the row before, or to the row after, in some order.
 
-    Such steps of a running total are its parts.
+    Such steps of a running total are its parts. Read in orders with steps smaller than deviations.
     """
     order = shown.orders[other]
     y, found = shown.leading[order, c], np.empty(len(order))
@@ -158,6 +156,7 @@ class Gates(Feature):
         near = [*numbers, *codes], (-1, 1)
         yield from each("near row", lambda k, r, s: np.roll(s.beside[k][1], r), *near)
         yield from each("codes", lambda g, s: g, [group for _, group in shown.groups])
+        yield from each("link", lambda rows, s: (rows < 0) * 1, shown.links)
 
 
 @register
@@ -212,7 +211,7 @@ MOST_MEANS = 128
 
 @register
 class ShownColumns(Feature):
-    """Rows in the order of unaudited columns, their products, ratios, and means by value."""
+    """Products and ratios of unaudited columns, and means by value."""
 
     name = "shown-columns"
 
@@ -234,7 +233,6 @@ class ShownColumns(Feature):
             combinations(numbers[:FEW], 2),
         )
         yield from each("ratio", ratio_beside, permutations(numbers[:FEW], 2))
-        yield from each("shown order", at_place, few[:MOST_PAIRED], numbered_rows(shown.beside))
 
 
 def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
@@ -243,20 +241,21 @@ def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
     return ratio(y, z)
 
 
-def numbered_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
-    """Rows in the order of shown numbers, and their ranks, if these number the rows.
+@register
+class LinkedRows(Feature):
+    """Leading columns of the rows that shown columns refer to."""
 
-    Examples
-    --------
-    >>> [rows.tolist() for rows in numbered_rows([("row", np.array([3.0, 1.0, 2.0]))])]
-    [[1, 2, 0], [2, 0, 1]]
-    """
-    orders = [
-        v.argsort(kind="stable")
-        for _, v in beside
-        if v.dtype.kind == "f" and len(np.unique(v)) > MOST_NAMES * len(v)
-    ]
-    return [each for order in orders[:FEW] for each in (order, order.argsort())]
+    name = "linked-rows"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        yield from each("linked", linked, range(shown.leading.shape[1]), shown.links)
+
+
+def linked(c: int, rows: Indices, shown: Shown) -> Array:
+    """Leading column in linked rows; its mean without a link."""
+    y = shown.leading[:, c]
+    return np.where(rows < 0, y.mean(), y[rows])
 
 
 DAMPED = 0.1
