@@ -5,7 +5,7 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | feature | finds |
 | --- | --- |
 | all audited columns of all copies | dependence on other columns (latent classes) |
-| sums and differences of copies modulo the number of values | values split over copies |
+| pairs of copies and codes, sums and differences modulo the number of values | split values |
 | shown columns, also of adjacent rows, and shares of values by code | columns in clear, households
 |
 | phase of shown numbers, rows in their order | weekdays, check digits, shuffled rows |
@@ -23,18 +23,20 @@ rows with recoded values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import FEW, joint_codes, linked_rows, mean
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
+from auditor.audit.insider.learner import binned, edges_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
@@ -120,7 +122,9 @@ def predicted(
     within = np.zeros((len(common) + 1, size))
     within[classes, np.arange(size)] = prior
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
-    P = np.tile(prior, (len(STAGES), len(rows), 1))
+    P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
+    shown = [column.values for column in beside if column.values.dtype.kind != "U"]
+    gates = [binned(v, edges_of(v)) for v in shown]
     parts = folds_of(rows, [(column.name, column.values) for column in beside])
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
@@ -139,8 +143,13 @@ def predicted(
             random_state=0,
         ).fit(features[rows[taught]], y)
         chances = list(trees.staged_predict_proba(features[rows[tested]]))
-        for stage, found in zip(STAGES, P, strict=True):
+        for stage, found in zip(STAGES, P[:-1], strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
+        agree = by_agreement(x, own, size, rows[taught], rows[tested], gates).toarray().clip(0, 1)
+        agree /= np.maximum(agree.sum(axis=1, keepdims=True), 1.0)
+        others = np.where(agree > 0, 0.0, prior)
+        others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+        P[-1][tested] = agree + (1.0 - agree.sum(axis=1, keepdims=True)) * others
     errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
     return P[int(np.argmin(errors))]
 
@@ -172,6 +181,8 @@ def features_of(
             found += [(v * f % 1.0, False) for f in waves if f]
     columns = [(column.name, column.values) for column in beside]
     few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
+    for one, other in combinations([*own[:MOST_SUMMED], *few[:FEW]], 2):
+        found.append((one * (int(other.max()) + 1) + other, True))
     for rows in linked_rows(columns):
         found += [(np.where(rows < 0, 0, y[rows] + 1), True) for y in (*own, *few[:MOST_SUMMED])]
     for _, groups in joint_codes(columns):

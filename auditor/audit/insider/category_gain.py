@@ -120,9 +120,18 @@ def within_strata(M: Any, stratum: Indices, size: int) -> Any:
 
 
 def by_agreement(
-    x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
+    x: Indices,
+    copies: Sequence[Indices],
+    size: int,
+    taught: Indices,
+    tested: Indices,
+    beside: Sequence[Indices] = (),
 ) -> Any:
-    """Chances of candidates, by boosted trees on agreement of copies, and row remainders that help."""
+    """Chances of candidates, by boosted trees on agreement of copies.
+
+    Trees also see those remainders of the row number and bins of shown columns, ``beside``, that
+    help a candidate.
+    """
     few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
     candidates = [*paired]
     for a, b in combinations(few, 2):
@@ -130,15 +139,15 @@ def by_agreement(
     shown = [a == b for a, b in combinations(paired, 2)]
     shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
     features = np.column_stack([*shown, *copies]).astype(np.float64)
-    every = np.arange(len(x))
+    gates = [*(np.arange(len(x)) % k for k in range(2, PERIODS)), *beside]
     total: Any = indicators(copies[0][tested], size, np.zeros(len(tested)))
     for place, values in enumerate(candidates):
         earlier = np.array(candidates[:place], dtype=np.intp).reshape(place, len(x))
         new = (values != earlier).all(axis=0)
         right, here = (values == x).astype(np.float64), taught[new[taught]]
         if len(here):
-            rows = [bins for k in range(2, PERIODS) if differs(bins := every % k, here, right)]
-            seen = np.column_stack([features, *rows])
+            helpful = [bins for bins in gates if differs(bins, here, right)]
+            seen = np.column_stack([features, *helpful])
             trees = grower(WEAK, len(here)).fit(seen[here], right[here])
             chance = np.where(new[tested], trees.predict(seen[tested]), 0.0)
             total = total + indicators(values[tested], size, chance)
