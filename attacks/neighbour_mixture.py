@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, regression
+from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, quotient, regression
 from auditor.plugin import (
     Array,
     Cost,
@@ -73,7 +73,7 @@ from .mixture_estimate import (
     gaussian,
     on_lattices,
 )
-from .serial_filter import Filtered, SerialFilter
+from .serial_filter import LEAST_NOISE, Filtered, SerialFilter
 from .trend_smoother import check_rows, smoothed
 
 WINDOWS = (1, 3, 8, 20, 60)
@@ -163,7 +163,8 @@ class NeighbourMixture(RowAttack):
         smooth, own = np.zeros((0, 0, s.size)), 0.0 * s
         if len(start) == count <= FEW_ROWS:
             x, h = smoothed(start.T, s, trend=False)
-            smooth, own = np.array([x.T, ((x - h * start.T) / (1.0 - h)).T]), h.mean(axis=1)
+            others = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
+            smooth, own = np.array([x.T, others.T]), h.mean(axis=1)
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups, smooth)

@@ -38,7 +38,7 @@ import numpy as np
 
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd
+from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd, quotient
 from auditor.plugin import (
     Array,
     Cost,
@@ -147,7 +147,7 @@ def fitted(
             m = lines.values(0, count).T
             # two estimates of the rest, of variances 2σ⁴/n and 4σ²t/n for a trend of variance t
             M = np.atleast_2d(np.cov(m, bias=True))
-            w = np.mean(2.0 * np.diag(M) / (2.0 * np.diag(M) + np.diag(K_Z)))
+            w = np.mean(quotient(2.0 * np.diag(M), 2.0 * np.diag(M) + np.diag(K_Z), 1.0))
             rest = w * (np.cov(y - m, bias=True) - (1.0 - lines.leverage.mean()) * K_Z)
             rest += (1.0 - w) * (K_X - M)
             K_X, parts = clip_to_psd(rest, K_X), [y - m]

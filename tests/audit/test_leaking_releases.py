@@ -8,10 +8,12 @@ from __future__ import annotations
 from inspect import signature
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import leaks
 from benchmarks.leaks import KINDS, SHOWN, verdict
+from tests.audited import audited_files, cells
 
 HONEST = [(kind,) for kind in KINDS if "leaks" in signature(kind).parameters and kind not in SHOWN]
 
@@ -47,3 +49,13 @@ def test_an_honest_partner_does_not_fail(tmp_path, kinds):
     few, unread = "too few records to show this", "most records have a text of their own"
     assert record.status == "holds" or few in record.why or unread in record.why
     assert record.status != "fails"
+
+
+def test_no_attack_fails_on_columns_without_noise_beside_a_tail(tmp_path):
+    rng = np.random.default_rng(2**40 + 5)
+    table = pd.DataFrame(np.exp(rng.normal(10, 0.6, (600, 3))), columns=["pay", "age", "hours"])
+    table.loc[:19, "pay"] *= 50
+    noise = np.where(table["pay"].rank(pct=True) < 0.95, 3e4, 3.0) * rng.normal(size=600)
+    result = audited_files(tmp_path, table, [table.assign(pay=table["pay"] + noise)], attacks="all")
+    assert not [one.reason for one in cells(result, status="failed")]
+    assert result.expectations[0].status == "fails"
