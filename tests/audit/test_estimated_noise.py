@@ -55,6 +55,15 @@ def test_what_depends_on_the_data_is_no_noise_law(change):
     assert found.law is None
 
 
+def test_rounding_makes_no_variance_negative():
+    rng, negative = np.random.default_rng(1), 0
+    for _ in range(40):
+        X = np.cumsum(rng.normal(size=(150, 2)), axis=0)
+        law = estimate(X, [X + 1e-9 * X.std() * rng.normal(size=X.shape)]).law
+        negative += law.level_covariance[0, 0] < 0
+    assert not negative
+
+
 def audit(folder, X, copies, expect=(), attacks=("llse",), **scheme):
     who = {"attacks": list(attacks), "coalitions": ["subsets"], "expect": list(expect), "seed": 1}
     return audited_files(folder, X, copies, None, scheme, **who)

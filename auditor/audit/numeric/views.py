@@ -106,7 +106,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
     if not N < whole.size <= MOST_NUMBERS + N or whole.count < 2:
         return None
     K = with_noise(whole.covariance(), N)
-    variances, K_Z = np.diag(table.covariance), K[N:, N:]
+    variances, K_Z = np.diag(table.covariance), varying(K[N:, N:])
     deviation = deviations(K_Z)
     levels, white = (noise_levels(K_Z, of) for of in (variances, np.full(N, variances.mean())))
     errors = np.full(levels.size, np.nan)
@@ -131,7 +131,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
         inverse = np.linalg.pinv(near.shape, hermitian=True)
         parts = K_Z.reshape(near.copies, N, near.copies, N)
         Sigma = np.einsum("iajb,ba->ij", parts, inverse) / rank
-        found = KroneckerNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
+        found = KroneckerNoise(varying(Sigma), near.shape, near.follows_data)
         if distance(found) > max(NEAR, CHANCE / np.sqrt(whole.count)):
             found = DenseNoise(K_Z, N)
     return EstimatedNoise(levels, errors, distances, r, found)
@@ -150,6 +150,12 @@ def with_noise(K: Array, N: int) -> Array:
     D[N:] -= np.tile(D[:N], (M, 1))
     D[:, N:] -= np.tile(D[:, :N], (1, M))
     return (D + D.T) / 2.0
+
+
+def varying(K: Array) -> Array:
+    """Symmetric covariance, 0 where rounding made a variance negative."""
+    there = np.diag(K) > 0
+    return np.where(np.outer(there, there), (K + K.T) / 2.0, 0.0)
 
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
