@@ -407,7 +407,7 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Array:
 
 MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
-FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 6, 24
+FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 40, 24
 """Different values from which on a column is read as numbers, runs of digits, and characters of text
 that are read."""
 FEWEST_EACH = 20
