@@ -34,6 +34,7 @@ from auditor.data.columns.checks import (
     record_keys,
     with_value_for_blanks,
 )
+from auditor.data.columns.readings import readings
 from auditor.data.columns.scan import FileRows, Scale
 from auditor.data.formats import file_kinds
 from auditor.data.formats.file_kinds import is_parquet
@@ -149,7 +150,7 @@ def load_table(
     if is_changed:
         frame = raw.whole()
         check_rows(len(frame), rows)
-        for name in {key, unit} - {None, order} if raw.pieces else ():
+        for name in {key, unit, *use.shown} - {None, order} if raw.pieces else ():
             frame[str(name)] = column_as_written(raw.pieces, str(name))[:rows]
         frame = in_days(frame, use.dates)
         frame = frame if order is None else in_order_of(frame, order)
@@ -303,13 +304,8 @@ def _units(cells: Series) -> Indices:
 
 
 def _as_shown(name: str, cells: Series) -> Iterator[ShownColumn]:
-    yield ShownColumn(0, name, pd.factorize(cells.astype(str), use_na_sentinel=False)[0])
-    if kind_of(cells) == "numbers":
-        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        there = np.isfinite(numbers)
-        if there.any():
-            yield ShownColumn(0, name, np.where(there, numbers, np.median(numbers[there])))
-    elif cells.notna().all():
+    yield from (ShownColumn(0, name, values) for _, values in readings(cells))
+    if kind_of(cells) != "numbers" and cells.notna().all():
         yield from _calendar(name, cells)
 
 

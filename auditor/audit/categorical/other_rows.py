@@ -40,7 +40,7 @@ from auditor.audit.insider.learner import binned, edges_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
-from auditor.data.copies import characters
+from auditor.data.columns.readings import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.records import FITTED, KEPT, Measurement
 from auditor.schemes.published_categories import PublishedCategories

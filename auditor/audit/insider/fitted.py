@@ -43,7 +43,7 @@ from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.alignment import MOST_CELLS
-from auditor.data.copies import FEWEST_EACH
+from auditor.data.columns.readings import FEWEST_EACH
 from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, Measurement

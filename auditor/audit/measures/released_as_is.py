@@ -30,8 +30,9 @@ from auditor.audit.measures.closeness import parts_of_equal_size
 from auditor.audit.numeric.release import Release
 from auditor.base import pd
 from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
+from auditor.data.columns.readings import as_text, many_alike, number_readings
 from auditor.data.columns.scan import resolution
-from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
+from auditor.data.copies import MOST_COLUMNS
 from auditor.data.table import ShownColumn, Table
 from auditor.numerics.linear_algebra import correlation
 from auditor.numerics.statistics import share_error
