@@ -146,10 +146,8 @@ Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 estimates and the true values, (b, N)."""
 
 
-def errors_in_pieces(
-    maps: Maps, blocks: Blocks, centre: Array
-) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield pieces: x, (b, N), ``[x, y_1 …]`` and errors, (b, B, N)."""
+def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield pieces: x, (b, N), and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
@@ -159,7 +157,7 @@ def errors_in_pieces(
         for start in range(0, len(x), size):
             rows = np.hstack([part[start : start + size] for part in (x, *copies)])
             v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
-            yield rows[:, :N], rows, (v @ everything).reshape(len(v), B, N)
+            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
@@ -171,36 +169,11 @@ def tally_linear(
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
-    for x, _, errors in errors_in_pieces(maps, blocks, centre):
+    for x, errors in errors_in_pieces(maps, blocks, centre):
         tally.add(errors, x)
         if spread is not None:
             bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
             tally.expect(bias, spread, x)
-
-
-def errors_by_rows(
-    maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array
-) -> tuple[Array, Array]:
-    """Run linear maps over the rows, if moments do not resolve the errors.
-
-    Large terms cancel before squares, unlike in moments.
-
-    Returns
-    -------
-    sums : ndarray of shape (G, B, N)
-        Squared errors by row group.
-    grain : ndarray of shape (B, N)
-        Mean squared rounding error, ``(ε Σ |w| rms(y))²``.
-    """
-    N, group = maps.offsets.shape[1], _group_of_rows(counts)
-    sums = np.zeros((group.max(initial=-1) + 1, *maps.offsets.shape))
-    squares, first = np.zeros(maps.weights.shape[2]), 0
-    for _, rows, errors in errors_in_pieces(maps, blocks, centre):
-        _add_squares(sums, errors, group[first : first + len(rows)])
-        squares += np.einsum("rd,rd->d", rows[:, N:], rows[:, N:])
-        first += len(rows)
-    rms = np.sqrt(squares / max(first, 1))
-    return sums, (np.finfo(np.float64).eps * np.abs(maps.weights) @ rms) ** 2
 
 
 def _group_of_rows(counts: Sequence[Sequence[int]]) -> Indices:
