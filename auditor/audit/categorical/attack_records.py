@@ -45,7 +45,6 @@ from auditor.audit.categorical.release import (
     CodeBlock,
     Expected,
     Sums,
-    UniformRelease,
     distinct,
     error_without_copies,
     marginals,
@@ -121,7 +120,8 @@ def attack_records(
         if gaps and len(one) > 1:
             law = release.law.of(one)
             alone = fitted.fits[(one[law.best - 1],)][0]
-            gap = belief_gap(*_counted(release, one), law, fitted.fits[one][0], alone)
+            x, *copies = release.rows(one, [(0, MOST_COUNTED)])
+            gap = belief_gap(x, copies, law, fitted.fits[one][0], alone)
             if gap.measured is not None:
                 gap_bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
                 yield context.record(
@@ -238,12 +238,6 @@ class Gap(NamedTuple):
     std_error: float | None
     computed: float | None
     largest: float
-
-
-def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
-    blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
-    x, copies = release.heads(coalition, blocks, MOST_COUNTED)
-    return x, list(copies.values())
 
 
 def belief_gap(
