@@ -25,8 +25,6 @@ from auditor.scenario.model import AttackUse
 class CategoricalSession(Session):
     """One release of categories under audit."""
 
-    by_coalition = False
-
     def __init__(self, request: ReleaseRequest) -> None:
         self.release, self.pooling = (release := UniformRelease(request)), request.pooling
         self.scenario, self.context = release.scenario, release.context

@@ -16,7 +16,7 @@ from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
 from auditor.audit.numeric.linear_errors import Maps, crossed
 from auditor.base import PluginError
-from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions
 from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw
 
@@ -176,18 +176,6 @@ def tally_linear(
             tally.expect(bias, spread, x)
 
 
-def _group_of_rows(counts: Sequence[Sequence[int]]) -> Indices:
-    sizes = [count for groups in counts for count in groups if count]
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
-    """Add squares of errors, (b, B, N), to the sums by group, (G, B, N)."""
-    for number in np.unique(group):
-        part = errors[group == number]
-        sums[number] += np.einsum("rbn,rbn->bn", part, part)
-
-
 def first_alike(reconstructions: Sequence[Reconstruction], coalitions: Coalitions) -> list[int]:
     """Return for each coalition the first place with an equal attack on equal copies."""
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
@@ -226,8 +214,10 @@ def tally_rows(
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    B, N, group = len(coalitions), tally.scale.size, _group_of_rows(counts)
-    sums, expected = np.zeros((group.max(initial=-1) + 1, B, N)), np.zeros(B)
+    B, N = len(coalitions), tally.scale.size
+    sizes = [count for groups in counts for count in groups if count]
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    sums, expected = np.zeros((len(sizes), B, N)), np.zeros(B)
     alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
@@ -238,7 +228,10 @@ def tally_rows(
             errors = np.stack([estimate[here] for estimate in estimates], axis=1)
             errors -= x[here, None]
             tally.add(errors, x[here], start)
-            _add_squares(sums, errors, group[done + start : done + start + len(errors)])
+            numbers = group[done + start : done + start + len(errors)]
+            for number in np.unique(numbers):
+                part = errors[numbers == number]
+                sums[number] += np.einsum("rbn,rbn->bn", part, part)
         done += len(x)
     return sums, expected
 
