@@ -12,7 +12,7 @@ import auditor
 from auditor import registry
 from auditor.audit.law_tests.battery import Scores, battery, chaos_exponent
 from auditor.audit.law_tests.scores import release_scores, rows_of
-from auditor.audit.numeric.linear_errors import Maps, closed_form
+from auditor.audit.numeric.linear_errors import Maps, crossed
 from auditor.data.sources.series import autoregression
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.divisible_noise import Laplace, LaplaceMultilevel, laplace_increment
@@ -172,9 +172,8 @@ def test_error_bars_are_the_spread_over_draws_of_the_noise(scheme):
     centre = X.mean(axis=0)
     errors = (np.hstack([y - centre for y in copies]) @ weights.T - (many - centre)) ** 2
     found = errors.reshape(releases, n, 2).mean(axis=1)
-    theory = closed_form(
-        Maps(weights[None], np.zeros((1, 2)), True), K, scheme.law(levels, moments), n
-    )
+    maps = Maps(weights[None], np.zeros((1, 2)), True)
+    theory = crossed(maps, maps, K, scheme.law(levels, moments), n)
     means = np.column_stack([found, found.mean(axis=1)])
     theirs = [*theory.expected[0], theory.expected[0].mean()]
     for measured, expected, variance in zip(means.T, theirs, theory.variance()[0], strict=True):

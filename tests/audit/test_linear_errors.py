@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.numeric.linear_errors import Maps, audit_linear, closed_form, crossed, spread
+from auditor.audit.numeric.linear_errors import Maps, audit_linear, crossed, spread
 from auditor.numerics.blocks import Moments, centred
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_attacks.llse import llse_weights
@@ -84,7 +84,7 @@ def test_closed_forms_agree_with_brute_force(name):
         KroneckerNoise(SIGMA, np.cov(X.T, bias=True) + 0.2 * np.eye(2)),
     )
     maps = random_maps(rng, [(1,), (1, 2)], 2, 2)
-    theory = closed_form(maps, K_X, law, len(X))
+    theory = crossed(maps, maps, K_X, law, len(X))
     found = draw_squared_errors(X, maps, law, draws, rng)
     each, total = np.split(theory.variance(), [2], axis=1)
     total = 4 * total[:, 0]  # of the sum, not of the mean

@@ -14,8 +14,7 @@ from auditor.audit.attempts.linear import fitted_maps
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, PER_DEVIATION, RECORDS, Guesses, number_cells
-from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.reconstruct import tally_linear, tally_rows
+from auditor.audit.numeric.reconstruct import errors_in_pieces, rows_of
 from auditor.base import NotApplicable
 from auditor.base.types import Array, Block, Blocks, Coalition
 from auditor.numerics.blocks import block_head
@@ -32,9 +31,7 @@ def number_guesses(
     mean, K_X = release.moments.mean, release.moments.covariance
     head = block_head(release.table.rows, release.table.width, RECORDS)
     rows: Blocks = release.blocks if head is None else partial(release.blocks, head)
-    judged, groups = opened.judged(knowledge, rows)
-    shown, place, errors = list[list[Array]](), 0, list[tuple[Array, Array]]()
-    tally = Tally(np.sqrt(np.diag(K_X)), kept=errors)
+    judged, shown = opened.judged(knowledge, rows)[0], list[list[Array]]()
 
     def watched() -> Iterator[Block]:
         for index, x, copies in judged():
@@ -43,17 +40,18 @@ def number_guesses(
             yield index, x, copies
 
     if isinstance(attack, LinearAttack):
-        place = opened.needed.index(coalition)
-        maps = fitted_maps(attack, opened.gathered, knowledge, opened.needed)
-        tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
+        maps = fitted_maps(attack, opened.gathered, knowledge, [coalition])
+        pieces = errors_in_pieces(maps, opened.undone(watched), mean)
+        guess = np.concatenate([(x + errors[:, 0])[:, column] for x, errors in pieces])
     elif isinstance(attack, RowAttack):
-        fitted = fitted_to_rows(opened, attack, knowledge, [coalition], {})
-        tally_rows(*fitted, watched, groups, tally)
+        ((fitted,), (held,)) = fitted_to_rows(opened, attack, knowledge, [coalition], {})
+        theirs = ((k, x, [copies[copy - 1] for copy in held]) for k, x, copies in watched())
+        guess = rows_of(fitted, theirs)[:, column]
     else:
         raise NotApplicable(f"{attack.name} estimates no numbers")
-    guesses = [x[:, column] + e[:, place, column] for e, x in errors]
+    places, deviation = zip(*shown, strict=True), float(np.sqrt(K_X[column, column]))
     x, *copies, guess = (
-        number_cells(np.concatenate(each), float(mean[column]), float(tally.scale[column]))
-        for each in (*zip(*shown, strict=True), guesses)
+        number_cells(each, float(mean[column]), deviation)
+        for each in (*map(np.concatenate, places), guess)
     )
     return Guesses(CELLS, 1.0 / PER_DEVIATION, x, copies, guess)

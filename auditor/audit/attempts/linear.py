@@ -22,7 +22,7 @@ from auditor.audit.numeric.error_bars import (
 )
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
-from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
+from auditor.audit.numeric.reconstruct import errors_in_pieces, tally_linear
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError
 from auditor.base.types import Array, Block, Blocks, Coalitions
@@ -41,14 +41,10 @@ def linear_errors(
     _count(opened, maps, knowledge, tally)
     again = _errors_again(opened, attack, knowledge, _redrawn(opened, knowledge, maps.fixed))
 
-    def by_rows() -> tuple[Array, Array]:
-        blocks, counts = opened.judged(knowledge)
-        sums, grain = errors_by_rows(maps, opened.undone(blocks), counts, release.moments.mean)
-        # groups of moments are runs of the row groups
-        ends = np.cumsum([count for groups in counts for count in groups if count])
-        starts = np.cumsum([0, *(group.count for group in judged[:-1])])
-        first = np.searchsorted(ends, starts, side="right")
-        return np.add.reduceat(sums, first, axis=0), grain
+    def by_rows() -> Array:
+        rows = opened.undone(opened.judged(knowledge)[0])
+        pieces = errors_in_pieces(maps, rows, release.moments.mean)
+        return np.sum([np.einsum("rbn,rbn->bn", each, each) for _, each in pieces], axis=0)
 
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows

@@ -126,10 +126,12 @@ class CellContext:
         bounds: tuple[float, float] = UNBOUNDED,
         status: Status = "ok",
         reason: str | None = None,
+        missing: ErrorBar = "none",
     ) -> Measurement:
         """One record, with its 95 % interval cut at the metric's bounds.
 
-        ``reason`` explains a missing measurement or error bar. A theory of NaN is none.
+        ``reason`` explains a missing measurement, ``missing`` an absent error bar. A theory of NaN
+        is none.
         """
         low = high = None
         if value is not None and bar is not None:
@@ -151,7 +153,7 @@ class CellContext:
             theory=None if theory is None or math.isnan(theory) else theory,
             status=status,
             reason=reason if bar is None else None,
-            error_bar=bar.source if bar else "none",
+            error_bar=bar.source if bar else missing,
         )
 
     def estimate(

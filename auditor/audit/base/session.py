@@ -180,8 +180,6 @@ class Session(ABC):
     scenario: Scenario
     context: CellContext
     coalitions: Coalitions
-    by_coalition: ClassVar[bool] = True
-    """Whether a failed attack is tried again on each coalition alone."""
     divides_held_tables: ClassVar[bool] = False
     """Whether steps of one release save time if its table is in memory."""
 
@@ -224,7 +222,7 @@ class Session(ABC):
     def _tried(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> list[Attempt]:
         with contained() as failure:
             return [self.attempt(use, knowledge, coalitions)]
-        if self.by_coalition and len(coalitions) > 1:
+        if len(coalitions) > 1:
             return [found for one in coalitions for found in self._tried(use, knowledge, [one])]
         context = self.context.under(use.id, knowledge.label)
         empty = [context.empty(one, failure.status, failure.reason) for one in coalitions]

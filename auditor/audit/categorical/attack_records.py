@@ -45,7 +45,6 @@ from auditor.audit.categorical.release import (
     CodeBlock,
     Expected,
     Sums,
-    UniformRelease,
     distinct,
     error_without_copies,
     marginals,
@@ -56,7 +55,7 @@ from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
 from auditor.process.containment import contained
-from auditor.results.records import BELIEVED, FEWEST_REPLICATES, ROW_REDRAWS, Measurement
+from auditor.results.records import BELIEVED, FEWEST_REPLICATES, ROW_REDRAWS, ErrorBar, Measurement
 from auditor.schemes.replacement.base import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 
@@ -70,14 +69,11 @@ MOST_OUTCOMES = 2**18
 MOST_COUNTED, AT_ONCE = 2**22, 4096
 """First records that are counted for gaps; outcomes compared at a time."""
 
-ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
-FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
-"""Reasons for a figure without an interval."""
-
 Forms = Mapping[str, Expected]
 Bars = Mapping[str, Bar]
 """Error bars by measure."""
 
+MISSING: ErrorBar = "replicates-needed"
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""
 MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**10, 2**8, 2**20
@@ -102,7 +98,6 @@ def attack_records(
     if len(closed) < len(sums):
         measured = _error_bars(attacker, sums, fitted.serial, groups)
     unknown = unknown_shares(data, knowledge)
-    why = ONE_RELEASE if release.scheme.makes_copies else FILES
     sizes = parts_of(data, knowledge)
     each = (part[0] for part in marginals(data.prior[None], tuple(sizes.values())))
     shares = dict(zip(sizes, each, strict=True))
@@ -112,7 +107,7 @@ def attack_records(
         bars = groups[one] if one in closed else measured.get(one, {})
         worst = worst_growth(unknown, release.law.of(one).odds_by_value()) if stated else None
         beliefs = unknown, data.scores, shares
-        yield from coalition_records(context, one, sums, closed, bars, *beliefs, worst, why)
+        yield from coalition_records(context, one, sums, closed, bars, *beliefs, worst)
         if "mutual_information" in sums[one].by_group and unknown.size == data.size:
             believed = sums[one].most_believed(unknown)
             if believed is not None:
@@ -121,11 +116,12 @@ def attack_records(
         if gaps and len(one) > 1:
             law = release.law.of(one)
             alone = fitted.fits[(one[law.best - 1],)][0]
-            gap = belief_gap(*_counted(release, one), law, fitted.fits[one][0], alone)
+            x, *copies = release.rows(one, [(0, MOST_COUNTED)])
+            gap = belief_gap(x, copies, law, fitted.fits[one][0], alone)
             if gap.measured is not None:
                 gap_bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
                 yield context.record(
-                    "belief_gap", one, gap.measured, gap_bar, gap.computed, reason=why
+                    "belief_gap", one, gap.measured, gap_bar, gap.computed, missing=MISSING
                 )
             yield context.record("largest_belief_gap", one, gap.largest, theory=gap.largest)
     _, frame = next(iter(fitted.fits.values()))
@@ -139,13 +135,12 @@ def _error_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
 ) -> dict[Coalition, Bars]:
     release = attacker.release
-    if release.estimated:
-        return {} if attacker.knowledge.row_count else groups
     replicated = release.scenario.replicates >= FEWEST_REPLICATES
-    if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
-        with contained():
-            return redrawn_bars(attacker, sums, serial)
-    return groups if serial else {}
+    if replicated or release.estimated or (serial and release.data.rows > MOST_IN_ORDER):
+        return groups
+    with contained():
+        return redrawn_bars(attacker, sums, serial)
+    return {}
 
 
 def variance(prior: Array, scores: Array | None) -> float:
@@ -163,7 +158,6 @@ def coalition_records(
     scores: Array | None,
     parts: Mapping[str, Array] = MappingProxyType({}),
     worst: float | None = None,
-    reason: str = ONE_RELEASE,
 ) -> Iterator[Measurement]:
     """Yield the records of every measure, of growth, and of the gain.
 
@@ -179,8 +173,6 @@ def coalition_records(
         Shares of the values of several attributes.
     worst : float or None
         Largest possible growth.
-    reason : str
-        Reason for figures without an error bar.
     """
     own, forms = sums[coalition], closed.get(coalition)
     for measure in own.by_group:
@@ -203,13 +195,15 @@ def coalition_records(
             found = slope * value + shift, bar and bar.times(slope), slope * theory + shift
             bounds = BOUNDS.get(name, UNBOUNDED)
             yield context.record(
-                name, coalition, *found, attribute=about, bounds=bounds, reason=reason
+                name, coalition, *found, attribute=about, bounds=bounds, missing=MISSING
             )
         if "distortion" in figures:
             root, of_law = (math.sqrt(each / size) for each in (value, theory))
             bar = bar and bar.times(0.5 / (root * size) if root > 0 else 0.0)
             bounds = 0.0, math.inf
-            yield context.record("rmse", coalition, root, bar, of_law, bounds=bounds, reason=reason)
+            yield context.record(
+                "rmse", coalition, root, bar, of_law, bounds=bounds, missing=MISSING
+            )
     for name, growth in own.growth.items():
         limit = worst if name == ALL else None
         yield context.record("delta_growth", coalition, growth, None, limit, attribute=name)
@@ -225,7 +219,7 @@ def coalition_records(
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
         )
         lawful = 1.0 - error / min(each) if min(each) > 0 else 0.0
-    yield context.record("collusion_gain", coalition, gain, bar, lawful, reason=reason)
+    yield context.record("collusion_gain", coalition, gain, bar, lawful, missing=MISSING)
 
 
 class Gap(NamedTuple):
@@ -238,12 +232,6 @@ class Gap(NamedTuple):
     std_error: float | None
     computed: float | None
     largest: float
-
-
-def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
-    blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
-    x, copies = release.heads(coalition, blocks, MOST_COUNTED)
-    return x, list(copies.values())
 
 
 def belief_gap(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +28,6 @@ from auditor.numerics.random_streams import stream
 from auditor.results.records import Facts, LawTest
 from auditor.schemes.replacement.base import MOST_COPIES, Between, between, drawn_between
 from auditor.schemes.replacement.law import MatrixLaw
-
-SCORED = "scored"
-"""Name of the chosen records for scores."""
 
 
 @dataclass(repr=False)
@@ -73,10 +69,6 @@ class CountJob(Job[Counted]):
         ``M`` for history sizes, else 0.
     pairs : sequence of (int, int)
         Source (0: the original) and copy.
-    scored : tuple of int
-        Scored copies.
-    scored_rows : sequence of (int, int)
-        Starts and stops of scored runs.
     """
 
     singles: tuple[int, ...]
@@ -84,8 +76,6 @@ class CountJob(Job[Counted]):
     draws: Mapping[str, Draw]
     copies: int
     pairs: Sequence[tuple[int, int]]
-    scored: tuple[int, ...] = ()
-    scored_rows: Sequence[tuple[int, int]] = ()
     exact = drawn = True
 
     def begin(self) -> Counted:
@@ -97,9 +87,6 @@ class CountJob(Job[Counted]):
         """Count one block."""
         n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
 
-        def choose(key: str, numbers: Sequence[int], some: Any) -> None:
-            rows.setdefault(key, []).append([values(number)[some].copy() for number in numbers])
-
         pairs = {
             (source, copy): Pairs.counted(values(source), values(copy))
             for source, copy in self.pairs
@@ -108,12 +95,9 @@ class CountJob(Job[Counted]):
         for place, three in enumerate(self.between):
             agree = (left := values(three.left)) == values(three.right)
             found[place] = agree.sum(), (agree & (values(three.copy) == left)).sum()
-        for start, stop in self.scored_rows if self.scored else ():
-            a, b = (min(max(0, end - block.first), n) for end in (start, stop))
-            if a < b:
-                choose(SCORED, (0, *self.scored), slice(a, b))
         for key, draw in self.draws.items():
-            choose(key, (0, *self.singles), draw.within(block.first, block.first + n)[0])
+            some = draw.within(block.first, block.first + n)[0]
+            rows[key] = [[values(number)[some].copy() for number in (0, *self.singles)]]
         history = np.zeros(1, dtype=np.int64)
         if self.copies and block.made is not None:
             history = np.bincount(block.made.history_sizes(), minlength=self.copies + 1)
@@ -133,19 +117,15 @@ def _between(release: UniformRelease) -> list[Between]:
 def count(release: UniformRelease) -> Counted:
     """Counts of one release."""
     scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
-    replicate, stated = release.key.replicate, _stated(release)
-    scored = tuple(scored_copies(singles, data.rows)) if stated and replicate == 1 else ()
-    others = sources(law.of(singles), singles) if stated else []
+    others = sources(law.of(singles), singles) if _stated(release) else []
     history = law.multilevel and scenario.measure("history-size") is not None
     return release.go_through(
         CountJob(
             tuple(singles),
             _between(release),
-            draws_of(scenario.knowledge, data.rows, scenario.seed, replicate),
+            draws_of(scenario.knowledge, data.rows, scenario.seed, release.key.replicate),
             len(law.levels) * history,
             [*((0, number) for number in singles), *others],
-            scored,
-            scored_rows(len(scored), data.rows),
         )
     )
 
@@ -171,9 +151,9 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
         return []
     law, pairs = release.law.of(singles), counted.pairs
     tests = count_tests(law, singles, lambda *pair: pairs[pair], data.rows)
-    if SCORED in counted.rows:
+    if key.replicate == 1:
         scored = scored_copies(singles, data.rows)
-        columns = [np.concatenate(parts) for parts in zip(*counted.rows[SCORED], strict=True)]
+        columns = release.rows(scored, scored_rows(len(scored), data.rows))
         rng = stream(key.audit_seed, key.scheme, key.replicate, "scores")
         values = np.unravel_index(columns[0], [attribute.size for attribute in data.attributes])
         originals = dict(zip(data.names, values, strict=True))

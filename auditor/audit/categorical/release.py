@@ -150,13 +150,15 @@ class UniformRelease(Drawn):
             for rows in np.array_split(rng.permutation(self.data.rows), 2)
         ]
 
-    def heads(
-        self, numbers: Sequence[int], blocks: Sequence[int], rows: int
-    ) -> tuple[Codes, dict[int, Codes]]:
-        """First records of some blocks: originals, and copies by number."""
-        read = [self.block(index) for index in blocks]
-        copies = {k: np.concatenate([block.copy(k)[:rows] for block in read]) for k in numbers}
-        return np.concatenate([block.x[:rows] for block in read]), copies
+    def rows(self, numbers: Sequence[int], runs: Sequence[tuple[int, int]]) -> list[Codes]:
+        """Originals and copies of runs of records in order, ``(first, stop)``."""
+        parts, size = list[list[Codes]](), self.bounds[0][1]
+        for first, stop in runs:
+            for index in range(first // size, -(-min(stop, self.data.rows) // size)):
+                block = self.block(index)
+                cut = slice(max(0, first - block.first), stop - block.first)
+                parts.append([block.copy(number)[cut] for number in (0, *numbers)])
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """One block with its copies, and their generators if ``drawn``."""

@@ -223,7 +223,10 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     def rows(numbers: Sequence[int]) -> tuple[Codes, dict[int, Codes]]:
         last = len(release.bounds) - 1
         few = np.unique(np.linspace(0, last, LEARNT_BLOCKS).astype(np.intp)).tolist()
-        return release.heads(numbers, few, -(-MOST_ROWS // len(few)))
+        each = -(-MOST_ROWS // len(few))
+        heads = [(a, min(b, a + each)) for a, b in map(release.bounds.__getitem__, few)]
+        x, *copies = release.rows(numbers, heads)
+        return x, dict(zip(numbers, copies, strict=True))
 
     wanted = [c for c in several if says[c] is not False and release.key.replicate == 1]
     gains = category_gains(wanted, law.levels, release.data.size, rows)

@@ -25,8 +25,6 @@ from auditor.scenario.model import AttackUse
 class CategoricalSession(Session):
     """One release of categories under audit."""
 
-    by_coalition = False
-
     def __init__(self, request: ReleaseRequest) -> None:
         self.release, self.pooling = (release := UniformRelease(request)), request.pooling
         self.scenario, self.context = release.scenario, release.context
@@ -61,11 +59,10 @@ class CategoricalSession(Session):
         values = np.eye(shares.size)[part] if shares.size < data.size else None
         cells, found = cell[part], list[list[Indices]]()
         head = -(-RECORDS // len(release.groups))
-        for index in range(len(release.groups)):
-            block = release.block(index)
-            columns = [block.x[:head], *(block.copy(copy)[:head] for copy in coalition)]
+        for a, b in release.bounds:
+            columns = release.rows(coalition, [(a, stop := min(b, a + head))])
             for fitted in self._fitted[use.id, knowledge.label]:
-                rows = fitted.judged(block.first, block.first + columns[0].size)
+                rows = fitted.judged(a, stop)
                 for P, _, some, u in posteriors(
                     fitted.fits[coalition], columns[0], columns[1:], rows
                 ):

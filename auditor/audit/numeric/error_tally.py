@@ -132,8 +132,7 @@ class Tally:
     @property
     def in_order(self) -> bool:
         """Whether all records are needed, or records in order."""
-        parts = [self] if self.sample is None else [self, self.sample]
-        return self.of_all or any(part.kept is not None for part in parts)
+        return self.of_all or (self.sample is not None and self.sample.kept is not None)
 
     def add(self, errors: Array, x: Array, start: int = 0) -> None:
         """Count errors, shape (b, B, N), of a block's rows from ``start`` on.

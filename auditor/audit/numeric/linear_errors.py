@@ -209,21 +209,6 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
     return ClosedForm(A, S, rows, (each / rows, total / rows))
 
 
-def closed_form(
-    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: bool = False
-) -> ClosedForm:
-    """Exact theory for maps with known weights and covariance ``K_X``.
-
-    For ``cancelling`` weights of far larger terms, ``S = V Vᵀ`` with ``V = W·root``, with rounding
-    ``(ε |w|)²`` in place of ``ε |w|²``.
-    """
-    found = crossed(maps, maps, K_X, law, rows)
-    if cancelling:
-        V = maps.weights @ law.passed_root
-        found.passed[:] = V @ V.transpose(0, 2, 1)
-    return found
-
-
 def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
     """Expected squared errors over the judged records, shape (B, N + 1).
 
@@ -238,7 +223,7 @@ def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
     """
     N = maps.offsets.shape[1]
     about, K_X = maps.about(judged.mean[:N]), judged.covariance()[:N, :N]
-    return with_total(closed_form(about, K_X, law, judged.count).expected)
+    return with_total(crossed(about, about, K_X, law, judged.count).expected)
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
@@ -269,11 +254,6 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
 
-ByRows = Callable[[], tuple[Array, Array]]
-"""Measures squared errors on the rows: sums by row group, (G, B, N), and mean squared errors from
-rounding of the stored copies, (B, N)."""
-
-
 def audit_linear(
     coalitions: Coalitions,
     maps: Maps,
@@ -283,7 +263,7 @@ def audit_linear(
     again: Array | None = None,
     compared: Indices | None = None,
     why: ErrorBar = "jackknife",
-    by_rows: ByRows | None = None,
+    by_rows: Callable[[], Array] | None = None,
 ) -> Errors:
     """Every coalition's error and gain, with error bars and theory.
 
@@ -306,28 +286,30 @@ def audit_linear(
     why : ErrorBar
         Error bar without law and redraws.
     by_rows : callable, optional
-        Measures maps on rows if moments do not resolve their errors; else the bar includes the
-        rounding.
+        Sums squared errors, (B, N), over the rows, if moments do not resolve them; else the bar
+        includes the rounding. Rows cancel large terms before squares, with rounding ``(ε |w|)²`` in
+        place of ``ε |w|²``.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
     error, doubt = (
         with_total(of(maps, total) / total.count) for of in (squared_errors, resolution)
     )
-    least, sums = rounded_off(doubt, scale), None
-    if by_rows is not None and least.any():
-        sums, grain = by_rows()
-        error, doubt = with_total(sums.sum(axis=0) / total.count), with_total(grain)
-        least = np.zeros_like(doubt)
-    by_law = None
+    rounding, by_law, exact = rounded_off(doubt, scale), None, None
+    if by_rows is not None and rounding.any():
+        exact, doubt = by_rows(), np.finfo(np.float64).eps * doubt
+        error, rounding = with_total(exact / total.count), rounded_off(doubt, scale)
     if law is not None and maps.fixed:
         N, members = len(K_X), Members.of(coalitions)
         # the judged rows may be part of the table
         centred, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-        distortion = rounded_off(error, scale, least)
-        theory = closed_form(centred, judged, law, total.count, sums is not None)
-        expected = rounded_off(with_total(theory.expected), scale, least)
+        distortion = rounded_off(error, scale, rounding)
+        theory = crossed(centred, centred, judged, law, total.count)
+        if exact is not None:  # S = V Vᵀ with V = W·root cancels before squares too
+            V = maps.weights @ law.passed_root
+            theory.passed[:] = V @ V.transpose(0, 2, 1)
+        expected = rounded_off(with_total(theory.expected), scale, rounding)
         variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
-        variance += rounded_off(doubt, scale) ** 2
+        variance += rounding**2
 
         def against(best: Indices) -> Paired:
             alone = of_copy(distortion, best)
@@ -359,10 +341,9 @@ def audit_linear(
         if law.tells_spread:
             return by_law
     if again is not None:
-        rounding = rounded_off(doubt, scale)
         error, others = (rounded_off(each, scale, rounding) for each in (error, with_total(again)))
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
-    if sums is None:
-        sums = squared_errors_by_group(maps, groups)
-    counts = [group.count for group in groups]
+    sums, counts = squared_errors_by_group(maps, groups), [group.count for group in groups]
+    if exact is not None:
+        sums *= quotient(exact, sums.sum(axis=0))
     return from_groups(coalitions, sums, counts, np.diag(K_X), compared, why).under(by_law)

@@ -16,7 +16,7 @@ from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import CHUNK_VALUES, Tally
 from auditor.audit.numeric.linear_errors import Maps, crossed
 from auditor.base import PluginError
-from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Coalition, Coalitions
 from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw
 
@@ -146,10 +146,8 @@ Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 estimates and the true values, (b, N)."""
 
 
-def errors_in_pieces(
-    maps: Maps, blocks: Blocks, centre: Array
-) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield pieces: x, (b, N), ``[x, y_1 …]`` and errors, (b, B, N)."""
+def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield pieces: x, (b, N), and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
@@ -159,7 +157,7 @@ def errors_in_pieces(
         for start in range(0, len(x), size):
             rows = np.hstack([part[start : start + size] for part in (x, *copies)])
             v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
-            yield rows[:, :N], rows, (v @ everything).reshape(len(v), B, N)
+            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
@@ -171,48 +169,11 @@ def tally_linear(
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
-    for x, _, errors in errors_in_pieces(maps, blocks, centre):
+    for x, errors in errors_in_pieces(maps, blocks, centre):
         tally.add(errors, x)
         if spread is not None:
             bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
             tally.expect(bias, spread, x)
-
-
-def errors_by_rows(
-    maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array
-) -> tuple[Array, Array]:
-    """Run linear maps over the rows, if moments do not resolve the errors.
-
-    Large terms cancel before squares, unlike in moments.
-
-    Returns
-    -------
-    sums : ndarray of shape (G, B, N)
-        Squared errors by row group.
-    grain : ndarray of shape (B, N)
-        Mean squared rounding error, ``(ε Σ |w| rms(y))²``.
-    """
-    N, group = maps.offsets.shape[1], _group_of_rows(counts)
-    sums = np.zeros((group.max(initial=-1) + 1, *maps.offsets.shape))
-    squares, first = np.zeros(maps.weights.shape[2]), 0
-    for _, rows, errors in errors_in_pieces(maps, blocks, centre):
-        _add_squares(sums, errors, group[first : first + len(rows)])
-        squares += np.einsum("rd,rd->d", rows[:, N:], rows[:, N:])
-        first += len(rows)
-    rms = np.sqrt(squares / max(first, 1))
-    return sums, (np.finfo(np.float64).eps * np.abs(maps.weights) @ rms) ** 2
-
-
-def _group_of_rows(counts: Sequence[Sequence[int]]) -> Indices:
-    sizes = [count for groups in counts for count in groups if count]
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _add_squares(sums: Array, errors: Array, group: Indices) -> None:
-    """Add squares of errors, (b, B, N), to the sums by group, (G, B, N)."""
-    for number in np.unique(group):
-        part = errors[group == number]
-        sums[number] += np.einsum("rbn,rbn->bn", part, part)
 
 
 def first_alike(reconstructions: Sequence[Reconstruction], coalitions: Coalitions) -> list[int]:
@@ -253,8 +214,10 @@ def tally_rows(
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    B, N, group = len(coalitions), tally.scale.size, _group_of_rows(counts)
-    sums, expected = np.zeros((group.max(initial=-1) + 1, B, N)), np.zeros(B)
+    B, N = len(coalitions), tally.scale.size
+    sizes = [count for groups in counts for count in groups if count]
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    sums, expected = np.zeros((len(sizes), B, N)), np.zeros(B)
     alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
@@ -265,7 +228,10 @@ def tally_rows(
             errors = np.stack([estimate[here] for estimate in estimates], axis=1)
             errors -= x[here, None]
             tally.add(errors, x[here], start)
-            _add_squares(sums, errors, group[done + start : done + start + len(errors)])
+            numbers = group[done + start : done + start + len(errors)]
+            for number in np.unique(numbers):
+                part = errors[numbers == number]
+                sums[number] += np.einsum("rbn,rbn->bn", part, part)
         done += len(x)
     return sums, expected
 
