@@ -339,7 +339,7 @@ def assemble(
     return Scenario(
         title=form.title if "title" in fields else name,
         seed=form.seed,
-        data=data or DataUse("gaussian"),
+        data=data or DataUse.model_construct(source="gaussian"),
         schemes=schemes,
         knowledge=knowledge,
         coalitions=read_coalitions(("coalitions",), coalitions, problems),
@@ -390,7 +390,7 @@ def with_shared_key(
             else use
             for use in schemes
         ]
-    return replace(data, key=keys[0]), tuple(schemes)
+    return data.model_copy(update={"key": keys[0]}), tuple(schemes)
 
 
 def check_points(scenario: Scenario, problems: Problems) -> None:

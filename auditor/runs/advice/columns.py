@@ -103,7 +103,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
         notes += (
             [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
         )
-    data |= {"categorical": list(columns or ())} if categories else {}
+    data |= {"categorical": dict.fromkeys(columns or ())} if categories else {}
     data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
     table = _loaded(data, request.seed)
     if table.rows < FEWEST_ROWS:
@@ -123,15 +123,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
 
 
 def _loaded(data: Plain, seed: int) -> Table:
-    use = DataUse(
-        data["source"],
-        data.get("columns"),
-        data.get("rows"),
-        data.get("missing", "refuse"),
-        categorical=dict.fromkeys(data.get("categorical", ())),
-        bounds={name: (low, high) for name, (low, high) in data.get("bounds", {}).items()},
-    )
-    return load_table(use, stream(seed, "data"))
+    return load_table(DataUse.model_construct(**data), stream(seed, "data"))
 
 
 def _unfit(column: Column) -> str:
@@ -253,10 +245,7 @@ def utility_of(request: Request, chosen: Chosen) -> Plain:
     """Section ``utility`` of the audits: the class to predict, if any."""
     if request.target is None:
         return {}
-    data = chosen.measured
-    use = DataUse(
-        request.data, data.get("columns"), data.get("rows"), data.get("missing", "refuse")
-    )
+    use = DataUse.model_construct(**chosen.measured)
     label = load_target(use, request.target, stream(request.seed, "data"))
     if not is_class(label):
         raise AuditorError(

@@ -123,7 +123,10 @@ def write_copies(
             else {"matrix": np.diag(squares).tolist()}
         )
         missing = "drop" if treatment.missing == "keep" else treatment.missing
-        table = load_table(DataUse(data, columns, rows, missing, bounds=bounds), stream(0, "data"))
+        use = DataUse.model_construct(
+            source=data, columns=columns, rows=rows, missing=missing, bounds=bounds
+        )
+        table = load_table(use, stream(0, "data"))
         if table.blanks is not None and table.blanks.any():
             raise AuditorError(
                 f"--{currency} is not kept by --missing mean: one record also moves each of "
