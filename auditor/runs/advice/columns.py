@@ -74,7 +74,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
     AuditorError
         No column can be perturbed, or there are too few records.
     """
-    source, rows, bounds = request.data, request.rows, request.bounds
+    source, rows, bounds, shown = request.data, request.rows, request.bounds, request.shown or ()
     columns, notes = request.columns, list[str]()
     columns = list(bounds) if bounds and columns is None else columns
     if categories and (columns is None or len(columns) != 1):
@@ -85,6 +85,8 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
         why = {
             column.name: "is what is to be predicted"
             if column.name == request.target
+            else "is shown in every copy"
+            if column.name in shown
             else _unfit(column)
             for column in describe(source).columns
         }
@@ -104,6 +106,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
             [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
         )
     data |= {"categorical": dict.fromkeys(columns or ())} if categories else {}
+    data |= {"shown": list(shown)} if shown else {}
     data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
     table = _loaded(data, request.seed)
     if table.rows < FEWEST_ROWS:
@@ -164,7 +167,8 @@ class Request:
         ``mean``, ``regression`` or ``classifier`` of the column ``target``.
     schemes : tuple of str
         By default those that add Gaussian noise to numbers.
-    columns : tuple of str, optional
+    columns, shown : tuples of str, optional
+        Perturbed columns, and those that every copy shows unperturbed.
     rows : int, optional
         Records to measure.
     spread : float
@@ -188,6 +192,7 @@ class Request:
     target: str | None = None
     schemes: Names = ()
     columns: Names | None = None
+    shown: Names | None = None
     rows: int | None = None
     spread: float = 4.0
     seed: int = 1
