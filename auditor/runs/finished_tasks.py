@@ -209,8 +209,8 @@ def _dependencies(
         here[_text(at.point)] = [FORMAT, program, table, used, measured], spec["schemes"]
     keys = []
     for task in tasks:
-        common, schemes = here[_text(task.point)]
-        own = [task.point, schemes[task.scheme], task.replicates, task.pooling]
+        common, schemes = here[_text(task.here.point)]
+        own = [task.here.point, schemes[task.scheme], task.replicates, task.pooling]
         keys.append(_digest([common, own]))
     return keys, stamps
 

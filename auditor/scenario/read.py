@@ -108,23 +108,6 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     return document.value, path.stem, path.parent, Places(document)
 
 
-def rebuild(
-    document: Plain, base: FilePath | None, name: str, point: Options | None = None
-) -> Scenario:
-    """Scenario at a sweep point, from a checked document, as a worker receives it.
-
-    Raises
-    ------
-    ScenarioError
-        A plugin or file is missing on the worker's machine.
-    """
-    problems = Problems()
-    scenario = assemble(document, problems, base, name)
-    if problems.found:
-        raise ScenarioError(Places().located(problems.found))
-    return _at_point(scenario, point) if point else scenario
-
-
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
     """Path of a scenario file, or of a shipped scenario.
 
