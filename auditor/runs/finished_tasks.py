@@ -206,12 +206,11 @@ def _dependencies(
         contents |= {path: _content(path) for path in files if path not in contents}
         measured = {key: value for key, value in spec.items() if key not in ELSEWHERE}
         used = [contents[path] for path in files]
-        here[_text(at.point)] = [FORMAT, program, table, used, measured], spec["schemes"]
+        here[_text(at.point)] = [FORMAT, program, table, used, measured]
     keys = []
     for task in tasks:
-        common, schemes = here[_text(task.here.point)]
-        own = [task.here.point, schemes[task.scheme], task.replicates, task.pooling]
-        keys.append(_digest([common, own]))
+        own = [task.here.point, task.use.spec(), task.replicates, task.pooling]
+        keys.append(_digest([here[_text(task.here.point)], own]))
     return keys, stamps
 
 
