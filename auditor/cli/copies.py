@@ -257,7 +257,7 @@ def attack(output: str | None, **options: Any) -> None:
 
 
 @command()
-@options("advise", columns=names, parameters=all_overrides, bounds=spans)
+@options("advise", columns=names, shown=names, parameters=all_overrides, bounds=spans)
 @guarded
 def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     """Find the scheme and levels that leave enough of DATA unknown.

@@ -133,7 +133,7 @@ def load_table(
 
     Examples
     --------
-    >>> table = load_table(DataUse("iris", ("petal_length",), rows=50), np.random.default_rng(0))
+    >>> table = load_table(DataUse.model_construct(source="iris", columns=["petal_length"], rows=50), np.random.default_rng(0))
     >>> table.attributes, table.values.shape
     (('petal_length',), (50, 1))
     """

@@ -29,6 +29,40 @@ from auditor.data.table import Table
 from auditor.results.table_register import ColumnPrints, key_name
 
 
+def framed(X: Microdata) -> pd.DataFrame:
+    """Microdata as a frame; columns without a name are ``x1``, ``x2`` …
+
+    Raises
+    ------
+    DataError
+        It is no table.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X
+    if isinstance(X, pd.Series):
+        return X.to_frame("x1" if X.name is None else X.name)
+    try:
+        cells = np.asarray(X)
+    except ValueError:  # lists of different lengths
+        raise DataError("the table must hold numbers only") from None
+    cells = cells[:, None] if cells.ndim == 1 else cells
+    if cells.ndim != 2:
+        raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
+    frame = pd.DataFrame(cells, columns=[f"x{column + 1}" for column in range(cells.shape[1])])
+    return frame.infer_objects() if cells.dtype == object else frame
+
+
+def like(X: Microdata, frame: pd.DataFrame) -> Microdata:
+    """Frame in the form of ``X``."""
+    if isinstance(X, pd.DataFrame):
+        return frame
+    if isinstance(X, pd.Series):
+        column = frame.iloc[:, 0]
+        column.name = X.name
+        return column
+    return np.array(frame).reshape(np.shape(X))
+
+
 def as_table(X: Microdata, varied: bool = True) -> Table:
     """Microdata as a table.
 
@@ -40,63 +74,46 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         It is no table of finite numbers.
     """
     values, names = _numbers(X)
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or values.shape[1] == 0:
+    if not names:
         raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
     if len(values) < (fewest := 2 if varied else 1):
         raise DataError(
             f"a table needs at least {fewest} row{'s' * (fewest > 1)}; got {len(values)}"
         )
-    names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
     if np.isnan(values).any():
         raise DataError(
             f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}"
         )
     check_finite(names, values)
-    table = Table(names, np.ascontiguousarray(values), source="array")
+    table = Table(names, values, source="array")
     table.check(varied)
     return replace(table, scanned=table.scan)  # kept if part of the table is replaced
 
 
-def copy_values(copy: Microdata, rows: int) -> Array:
+def copy_values(copy: Microdata) -> Array:
     """Copy as an array, shape (n, columns); may be constant."""
     values, names = _numbers(copy)
-    values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
-    check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
+    check_finite(names, values)
     return values
 
 
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     if np.ma.is_masked(X):
         raise DataError("the table has masked values: leave those records out, or fill them in")
-    if isinstance(X, pd.DataFrame):
-        is_kind = pd.api.types
-        text = [
-            str(name)
-            for name, kind in X.dtypes.items()
-            if not is_kind.is_numeric_dtype(kind) or is_kind.is_complex_dtype(kind)
-        ]
-        if text:
-            raise DataError(
-                f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others"
-            )
-        names = tuple(map(str, X.columns))
-        if len(set(names)) != len(names):
-            raise DataError("two columns have the same name")
-        return np.asarray(X, dtype=float), names
-    named = isinstance(X, pd.Series) and X.name is not None
-    try:
-        cells = np.asarray(X)
-        if (
-            not any(isinstance(cell, str | bytes) for cell in cells.flat)
-            if cells.dtype.kind == "O"
-            else cells.dtype.kind in "biuf"
-        ):
-            return np.asarray(X, dtype=float), (str(X.name),) if named else ()
-    except (TypeError, ValueError):
-        pass
-    raise DataError("the table must hold numbers only")
+    frame, is_kind = framed(X), pd.api.types
+    text = [
+        str(name)
+        for name, kind in frame.dtypes.items()
+        if not is_kind.is_numeric_dtype(kind) or is_kind.is_complex_dtype(kind)
+    ]
+    if text:
+        raise DataError(
+            f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others"
+        )
+    names = tuple(map(str, frame.columns))
+    if len(set(names)) != len(names):
+        raise DataError("two columns have the same name")
+    return np.ascontiguousarray(frame, dtype=float), names
 
 
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:
@@ -105,22 +122,16 @@ def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Mic
     ``whole`` columns, shape (N,), become 64-bit integers if the original's are. If columns differ
     from the original's, only the index is kept, and columns are ``y1, y2, …``.
     """
-    framed = isinstance(X, pd.DataFrame | pd.Series)
     if values.size != np.size(X):
         columns = [f"y{column}" for column in range(1, values.shape[1] + 1)]
-        return pd.DataFrame(values, index=X.index, columns=columns) if framed else values
-    is_integer = pd.api.types.is_integer_dtype
-    if isinstance(X, pd.DataFrame):
-        frame = pd.DataFrame(values, index=X.index, columns=X.columns)
-        if whole is None:
-            return frame
-        integer = [is_integer(kind) for kind in X.dtypes]
-        return frame.astype(dict.fromkeys(X.columns[whole & integer], np.int64))
-    if whole is not None and whole.all() and is_integer(getattr(X, "dtype", np.asarray(X).dtype)):
-        values = values.astype(np.int64)
-    if isinstance(X, pd.Series):
-        return pd.Series(values[:, 0], index=X.index, name=X.name)
-    return values.reshape(np.shape(X))
+        is_framed = isinstance(X, pd.DataFrame | pd.Series)
+        return pd.DataFrame(values, index=X.index, columns=columns) if is_framed else values
+    frame = framed(X)
+    made = pd.DataFrame(values, index=frame.index, columns=frame.columns)
+    if whole is not None:
+        integer = [pd.api.types.is_integer_dtype(kind) for kind in frame.dtypes]
+        made = made.astype(dict.fromkeys(frame.columns[whole & integer], np.int64))
+    return like(X, made)
 
 
 def in_order(original: Microdata, released: Microdata) -> Microdata:
@@ -162,37 +173,22 @@ def as_categories(X: Microdata) -> CategoricalTable:
     DataError
         There are no records, or values are missing.
     """
-    if isinstance(X, pd.DataFrame):
-        columns = [(str(name), X[name]) for name in sensitive_columns(X)]
-    elif isinstance(X, pd.Series):
-        columns = [("x" if X.name is None else str(X.name), X)]
-    else:
-        values = np.asarray(X)
-        if values.ndim not in (1, 2):
-            raise DataError(
-                f"categories must be a column or a table; got an array of shape {values.shape}"
-            )
-        values = values.reshape(len(values), -1)
-        columns = [(f"x{k}", pd.Series(column, copy=False)) for k, column in enumerate(values.T, 1)]
-    if not columns or len(columns[0][1]) == 0:
+    frame = framed(X)
+    columns = sensitive_columns(frame)
+    if not columns or frame.empty:
         raise DataError("a table needs at least one record and one column")
-    parts = [of_column(column, name) for name, column in columns]
+    parts = [of_column(frame[name], str(name)) for name in columns]
     return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
 
 
 def categories_like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
     """Product values in the form, dtypes and other columns of ``X``."""
-    parts = list(zip(table.attributes, split(table, codes), strict=True))
-    if isinstance(X, pd.DataFrame):
-        copy = X.copy()
-        for name, part in zip(sensitive_columns(X), parts, strict=True):
-            copy[name] = _typed(*part, X[name].dtype)
-        return copy
-    if isinstance(X, pd.Series):
-        return pd.Series(_typed(*parts[0], X.dtype), index=X.index, name=X.name)
-    cells = np.asarray(X)
-    columns = [np.array(a.labels, dtype=cells.dtype)[part] for a, part in parts]
-    return np.stack(columns, axis=1).reshape(cells.shape)
+    copy = framed(X).copy()
+    columns = zip(sensitive_columns(copy), table.attributes, split(table, codes), strict=True)
+    for name, attribute, part in columns:
+        copy[name] = _typed(attribute, part, copy[name].dtype)
+    made = like(X, copy)
+    return made.astype(np.asarray(X).dtype) if isinstance(made, np.ndarray) else made
 
 
 def _typed(attribute: Attribute, codes: Integers, kind: Any) -> Any:
@@ -219,27 +215,23 @@ def batch_like(original: Microdata, X: Microdata) -> Microdata:
     DataError
         Its columns, categories or kind differ from the original's.
     """
-    if isinstance(original, pd.DataFrame | pd.Series) != isinstance(
-        X, pd.DataFrame | pd.Series
-    ) or np.ndim(original) != np.ndim(X):
+    mine, frame = framed(original), framed(X)
+    is_framed = isinstance(X, pd.DataFrame | pd.Series)
+    if isinstance(original, pd.DataFrame | pd.Series) != is_framed or np.ndim(original) != np.ndim(
+        X
+    ):
         raise DataError(
             "a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions"
         )
-    if isinstance(original, pd.DataFrame) and isinstance(X, pd.DataFrame):
-        if set(X.columns) != set(original.columns) or X.shape[1] != original.shape[1]:
-            raise DataError(
-                f"a batch must have the columns of the records before it: {listed(list(map(str, original.columns)))}"
-            )
-        return X[list(original.columns)].apply(
-            lambda column: _in_type(column, original[column.name].dtype)
-        )
-    if isinstance(original, pd.Series):
-        return _in_type(X.rename(original.name), original.dtype)
-    if np.shape(X)[1:] != np.shape(original)[1:]:
+    if isinstance(X, pd.Series):
+        frame = frame.set_axis(mine.columns, axis=1)
+    if sorted(map(str, frame)) != sorted(map(str, mine)):
         raise DataError(
-            f"a batch must have as many columns as the records before it, {np.shape(original)[1]}; got {np.shape(X)[1]}"
+            f"a batch must have the columns of the records before it: {listed(list(map(str, mine)))}"
         )
-    return X
+    if not is_framed:
+        return X
+    return like(original, frame[list(mine)].apply(lambda c: _in_type(c, mine[c.name].dtype)))
 
 
 def _in_type(column: Series, kind: Any) -> Series:
@@ -357,12 +349,10 @@ def in_domain(table: CategoricalTable, X: Microdata, copy: Microdata) -> Categor
     DataError
         A value is missing, or not in its domain.
     """
-    if isinstance(X, pd.DataFrame):
-        columns = [copy[name] for name in sensitive_columns(X)]
-    else:
-        columns = [pd.Series(part) for part in np.asarray(copy).reshape(len(copy), -1).T]
+    frame = framed(copy)
+    columns = frame[sensitive_columns(X)] if isinstance(X, pd.DataFrame) else frame
     parts = [
         of_column(column, attribute.name, attribute.labels)[1]
-        for attribute, column in zip(table.attributes, columns, strict=True)
+        for attribute, (_, column) in zip(table.attributes, columns.items(), strict=True)
     ]
     return product(table.attributes, parts)

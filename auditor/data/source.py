@@ -172,17 +172,7 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     DataError
         The source refuses the request.
     """
-    bare = DataUse(
-        use.source,
-        use.columns,
-        use.rows,
-        use.missing,
-        use.standardize,
-        use.disclosure,
-        use.parameters,
-        tolerance=use.tolerance,
-    )
-    if is_file(use.source) or use != bare:
+    if is_file(use.source) or not use.as_stored:
         return None
     with asked_source(use.source, use.parameters, use.rows) as made:
         known = made.outline(use.rows)

@@ -7,21 +7,56 @@ between 0 and 120), since the table's own extremes are private.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    WithJsonSchema as Schema,
+    model_validator,
+    with_config,
+)
+from typing_extensions import TypedDict
 
-from auditor.base import DataError, counted, listed, nearest, quoted
-from auditor.base.types import Array, Flags, Indices, Names, Pair, Plain, frozen, unprinted
-from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
-from auditor.data.columns.checks import RecordKeys, check_variance, check_varied, missing_codes
+from auditor.base import DataError, counted, did_you_mean, listed, nearest, quoted
+from auditor.base.types import Array, Flags, Indices, Pair, Plain, unprinted
+from auditor.data.columns.categorical_table import (
+    Bin,
+    CategoricalTable,
+    Hierarchy,
+    parse_domains,
+    parse_hierarchies,
+    split,
+)
+from auditor.data.columns.checks import (
+    LARGEST_VARIANCE,
+    RecordKeys,
+    check_variance,
+    check_varied,
+    missing_codes,
+    parse_dates,
+)
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
+from auditor.registry.parameters import (
+    NAMES_SCHEMA,
+    FieldError,
+    Form,
+    Names,
+    Whole,
+    is_number,
+    shown as quoted_value,
+)
 
 LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""
@@ -315,6 +350,32 @@ Bounds = Mapping[str, tuple[float, float]]
 """Column → its lowest and highest value."""
 
 
+LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
+"""Limit because squared spans are divided by noise variances up to `LARGEST_VARIANCE`."""
+
+
+def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
+    """[low, high] by column.
+
+    Raises
+    ------
+    FieldError
+        Bounds are not two finite numbers, or too far apart.
+    """
+    if not isinstance(bounds, dict):
+        raise ValueError("must map columns to [low, high]")
+    for name, ends in bounds.items():
+        two = isinstance(ends, (list, tuple)) and len(ends) == 2
+        if not two or not all(is_number(end) and -1e300 <= end <= 1e300 for end in ends):
+            raise FieldError(
+                f"must be [low, high], two finite numbers; got {quoted_value(ends)}", name
+            )
+        if not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
+            wanted = f"needs low < high, at most {LARGEST_SPAN:g} apart"
+            raise FieldError(f"{wanted}; got {quoted_value(ends)}", name)
+    return {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
+
+
 def check_bounds(table: Table, bounds: Bounds) -> None:
     """Refuse bounds that do not fit the numeric columns.
 
@@ -393,65 +454,145 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------
 
 
-SPELT = {"first_batch": "first-batch", "bins": "bin"}
-"""Fields of another name in a scenario."""
+MOST_ROWS = 10**9
+"""Limit against typing errors: two columns would need 16 GB."""
+_ENDS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+_COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
 
 
-@frozen
-class DataUse:
-    """The table to audit.
+def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
+    def parsed(value: Any) -> Any:
+        try:
+            return parse({} if value is None else value)
+        except ValueError as error:
+            raise FieldError(str(error), *getattr(error, "place", ())) from None
 
-    Attributes
-    ----------
-    columns
-        In this order; None for every numeric column.
-    rows
-        First records, or records to draw.
-    disclosure : 'rounded' or 'public'
-        Whether written figures are rounded, or records public (docs/privacy.md).
-    parameters
-        The source's own.
-    first_batch
-        Records of the first batch, to which noise is scaled.
-    bounds
-        Column → (low, high), possible values in data units.
-    tolerance
-        Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
-        default a tenth of the interquartile range.
-    order, key, unit, weight, shown
-        Unaudited columns: order, identity, protected units, survey weights; those in every copy.
-    """
+    return BeforeValidator(parsed)
+
+
+def _mapping_of(items: Plain) -> Schema:
+    return Schema({"type": ["object", "null"], "additionalProperties": items})
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Relative(TypedDict):
+    """Tolerance as a share of the true value."""
+
+    relative: Annotated[float, Field(gt=0, le=1e9)]
+
+
+Tolerances = dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative]
+
+
+NOT_AUDITED = {
+    "order": ": records are put in the order of a column that is not",
+    "unit": ": units are named by a column that is not",
+    "weight": ": records are weighed by a column that is not",
+    "shown": "",
+}
+CONVERTING = (
+    "order key unit weight shown first_batch bin categorical hierarchies dates bounds".split()
+)
+
+
+def _rounded_or_public(stated: Any) -> Any:
+    # `moments` and `figures` of earlier scenarios are read as `rounded`
+    return "public" if stated == "public" else "rounded"
+
+
+class DataUse(Form):
+    """The table to audit: section ``data`` of a scenario, for every source."""
 
     source: str
+    """a registered source, or a path to a file of data"""
     columns: Names | None = None
-    rows: int | None = None
+    rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
+    blank: list[str | int | float] | None = None
+    """words and numbers of a file that mean no value; default NA, None …"""
+    sheet: str | None = None
+    """sheet of an Excel workbook; default the first"""
     standardize: bool = False
-    disclosure: Literal["rounded", "public"] = "rounded"
-    parameters: Plain = field(default_factory=dict)
+    disclosure: Annotated[
+        Literal["rounded", "public", "moments", "figures"], AfterValidator(_rounded_or_public)
+    ] = "rounded"
     order: str | None = None
+    """column that orders the records; not audited"""
     key: str | None = None
+    """column that identifies records, to join copies; not audited"""
     unit: str | None = None
+    """column that identifies protected units, as households; not audited"""
     weight: str | None = None
-    shown: Names = ()
-    first_batch: int | None = None
-    bins: Plain = field(default_factory=dict)
-    categorical: Plain = field(default_factory=dict)
-    hierarchies: Plain = field(default_factory=dict)
-    dates: dict[str, str | None] = field(default_factory=dict)
-    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    tolerance: Plain = field(default_factory=dict)
+    """column of weights of records in weighted figures; not audited"""
+    shown: Names = Field([])
+    """columns that every copy shows unperturbed, as a place; not audited"""
+    first_batch: Annotated[Whole, Field(ge=2)] | None = None
+    """records of the first batch, to which noise is scaled"""
+    bin: dict[str, Bin] | None = None
+    """columns cut into classes, for uniform schemes"""
+    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field({})
+    """columns of categories: names, or names with their domains"""
+    hierarchies: Annotated[
+        Any, _or_empty(parse_hierarchies), _mapping_of({"type": "object", "minProperties": 1})
+    ] = Field({})
+    """nested mappings with lists of values at the ends, by column"""
+    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field({})
+    """columns of dates: names, or names with the format of their text"""
+    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field({})
+    """range of each column's possible values, [low, high], for guarantees"""
+    tolerance: Annotated[Plain, GetPydanticSchema(lambda _, schema: schema(Tolerances))] = Field({})
+    """largest close error by column, or {relative: share}; default IQR/10"""
+    parameters: Plain = Field({})
+    """the source's own, which a scenario has beside the others"""
+
+    @model_validator(mode="after")
+    def _compatible(self) -> DataUse:
+        for name in self.dates:
+            if name in self.categorical:
+                raise FieldError("cannot be taken as categories as well", "dates", name)
+        bins = self.bin or {}
+        for name in self.hierarchies:
+            if self.standardize or name in {**bins, **self.categorical, **self.dates}:
+                why = "cannot be binned, standardized or taken as categories or dates as well"
+                raise FieldError(why, "hierarchies", name)
+        beside = (*self.dates, *self.hierarchies, *self.categorical)
+        audited = (*(self.columns or ()), *beside)
+        for of in ("bounds", "tolerance") if self.columns is not None else ():
+            for name in getattr(self, of):
+                if name not in audited:
+                    hint = did_you_mean(name, audited)
+                    raise FieldError(f"names a column that is not audited{hint}", of, name)
+        if self.bounds and self.standardize:
+            why = (
+                "are stated in the data's own units, which `standardize` takes away; leave one out"
+            )
+            raise FieldError(why, "bounds")
+        for of, why in NOT_AUDITED.items():
+            value = getattr(self, of)
+            for name in value if isinstance(value, list) else [value]:
+                if name in (*audited, *bins):
+                    raise FieldError(f"names column {name!r}, which is audited{why}", of)
+        return self
+
+    @property
+    def bins(self) -> Plain:
+        """Rules of columns cut into classes."""
+        return {
+            name: rule.model_dump(by_alias=True, exclude_none=True)
+            for name, rule in (self.bin or {}).items()
+        }
+
+    @property
+    def as_stored(self) -> bool:
+        """Whether the source's columns are neither joined, ordered nor converted."""
+        return not any(getattr(self, field) for field in CONVERTING)
 
     def spec(self) -> Plain:
         """Request in scenario form, with defaults."""
-        bounds = {name: list(ends) for name, ends in self.bounds.items()}
-        stated = {
-            SPELT.get(name, name): list(value) if isinstance(value, tuple) else value
-            for name, value in {**vars(self), "bounds": bounds}.items()
-            if value or name in ("columns", "rows", "standardize")
-        }
-        stated.pop("parameters", None)
-        return stated | self.parameters
+        given = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        own = given.pop("parameters")
+        stated = {name: value for name, value in given.items() if value or name == "standardize"}
+        return {"source": self.source, "columns": None, "rows": None, **stated, **own}
 
 
 def is_file(source: str) -> bool:

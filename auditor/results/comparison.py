@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from math import hypot
 from pathlib import Path
@@ -69,8 +69,6 @@ class Comparison:
     broken : list of str
         Worse expectations, lost cells, a partial audit, no common cell, attributes more exposed to
         new attacks.
-    new, missing : list of str
-        Cells and expectations of one audit alone.
     compared : int
         Common cells.
     only_new, only_old, lost : dict of str to int
@@ -87,19 +85,17 @@ class Comparison:
     improved: list[Change]
     verdicts: list[str]
     broken: list[str]
-    new: list[str]
-    missing: list[str]
     compared: int
-    old: str = ""
-    now: str = ""
-    only_new: dict[str, int] = field(default_factory=dict)
-    only_old: dict[str, int] = field(default_factory=dict)
-    lost: dict[str, int] = field(default_factory=dict)
-    stated_new: list[str] = field(default_factory=list)
-    stated_old: list[str] = field(default_factory=list)
-    refuted: int = 0
-    exposed: int = 0
-    data: str = ""
+    old: str
+    now: str
+    only_new: dict[str, int]
+    only_old: dict[str, int]
+    lost: dict[str, int]
+    stated_new: list[str]
+    stated_old: list[str]
+    refuted: int
+    exposed: int
+    data: str
     name: str = ""
 
     @property
@@ -135,7 +131,6 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     lost = Counter(_lost(after[key]) for key in was if key in after and key not in now)
     better, refuted = _verdicts(old, new)
     exposed = _more_exposed(was, now)
-    stated_new, stated_old = _stated(new, old), _stated(old, new)
     appeared, gone = (
         [group[0] for key, group in here.items() if key not in there]
         for here, there in ((after, before), (before, after))
@@ -153,16 +148,14 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         improved=[change for change in changes if not change.worse],
         verdicts=better,
         broken=[*broken, *exposed],
-        new=[*dict.fromkeys(map(_label, appeared)), *stated_new],
-        missing=[*dict.fromkeys(map(_label, gone)), *stated_old],
         compared=len(shared),
         old=_called(old),
         now=_called(new),
-        only_new=dict(Counter(map(_group, appeared))),
-        only_old=dict(Counter(map(_group, gone))),
-        lost=dict(lost),
-        stated_new=stated_new,
-        stated_old=stated_old,
+        only_new=Counter(map(_group, appeared)),
+        only_old=Counter(map(_group, gone)),
+        lost=lost,
+        stated_new=_stated(new, old),
+        stated_old=_stated(old, new),
         refuted=len(refuted),
         exposed=len(exposed),
         data=_same_data(old, new),

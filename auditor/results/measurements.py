@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -155,11 +154,15 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON, with numbers and codes in base 64."""
+        """Schema of a table in JSON, as Parquet in base 64."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(_from_plain, core_schema.dict_schema()),
+            core_schema.no_info_after_validator_function(
+                lambda text: from_parquet(b64decode(text)), core_schema.str_schema()
+            ),
             core_schema.is_instance_schema(cls),
-            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda table: b64encode(parquet(table)).decode()
+            ),
         )
 
     def __repr__(self) -> str:
@@ -256,50 +259,24 @@ def arrow(measurements: Measurements) -> pa.Table:
     names: dict[Any, Any] = {}
     for field, column in _columns(measurements).items():
         if not isinstance(column, Coded):
-            held = [_bits(~np.isnan(column)), pa.py_buffer(column)]
-            arrays[visible_on_one_line(field)] = pa.Array.from_buffers(number, len(column), held)
+            arrays[visible_on_one_line(field)] = pa.array(column, number, from_pandas=True)
             continue
         kind, values = types.get(field, text), column.values
         if field == "sweep":
             values = [json.dumps(value) for value in values]
         if field.startswith("sweep.") and not any(isinstance(value, str) for value in values):
-            kind = number if any(isinstance(value, float) for value in values) else whole
+            kind = whole
+            if any(isinstance(value, float) for value in values):
+                kind, values = number, np.array(values, dtype=float).tolist()
         if kind == text:
             shown = [value if value is None else visible_on_one_line(value) for value in values]
             pairs = zip(shown, values, strict=True)
             names |= {safe: value for safe, value in pairs if safe != value}
             values = shown
-        arrays[visible_on_one_line(field)] = _array(Coded(column.places, values), kind)
+        arrays[visible_on_one_line(field)] = pa.array(values, kind, from_pandas=True).take(
+            pa.array(column.places)
+        )
     return pa.table(arrays, metadata={NAMES: json.dumps(names)} if names else None)
-
-
-def _array(column: Coded, kind: pa.DataType) -> pa.Array:
-    """Array of texts, numbers or lists of numbers.
-
-    ``pa.array`` imports pandas and ``take`` its functions: 0.15 s of a short run.
-    """
-    listed, text = pa.types.is_list(kind), pa.types.is_string(kind)
-    of = kind.value_type if listed else kind
-    empty: Any = () if listed else "" if text else 0
-    filled = [empty if value is None else value for value in column.values]
-    type = np.int64 if of == pa.int64() else np.float64
-    parts = [value.encode() if text else np.array(value, type).tobytes() for value in filled]
-    places, unit = column.places.tolist(), 1 if text else 8
-    data = pa.py_buffer(b"".join(map(parts.__getitem__, places)))
-    known = np.array([value is not None for value in column.values], dtype=bool)
-    held, children = [_bits(known[column.places])], []
-    if listed or text:
-        sizes = np.array([len(part) // unit for part in parts], dtype=int)[column.places]
-        held.append(pa.py_buffer(array("i", [0, *np.cumsum(sizes).tolist()])))
-    if listed:
-        children = [pa.Array.from_buffers(of, data.size // unit, [None, data])]
-    else:
-        held.append(data)
-    return pa.Array.from_buffers(kind, len(places), held, children=children)
-
-
-def _bits(known: Flags) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(known, bitorder="little"))
 
 
 def parquet(measurements: Measurements) -> bytes:
@@ -342,22 +319,6 @@ def from_parquet(content: bytes) -> Measurements:
         TypeError,
     ) as error:
         raise ValueError(type(error).__name__) from None
-
-
-def _plain(measurements: Measurements) -> Plain:
-    found = {}
-    for field, column in measurements.columns.items():
-        part, values = (column, None) if field in NUMBERS else column
-        found[field] = b64encode(part.tobytes()).decode(), values
-    return found
-
-
-def _from_plain(plain: Plain) -> Measurements:
-    columns: Plain = {}
-    for field, (text, values) in plain.items():
-        part: Any = np.frombuffer(b64decode(text), np.float64 if values is None else np.intp)
-        columns[field] = part if values is None else Coded(part, list(map(_hashable, values)))
-    return Measurements(columns)
 
 
 def _hashable(value: Any) -> Any:

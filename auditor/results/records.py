@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
-from functools import lru_cache
 from itertools import pairwise
 from math import fsum, inf, nan, sqrt
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
@@ -511,10 +502,6 @@ class Remedy(Record):
 # -- Evidence that expectations judge, and its exact form in plain JSON values ---------------------
 
 
-class CodecError(ValueError):
-    """A value is not of its declared type; the message names types, never a value."""
-
-
 class _AsPairs:
     """A mapping as a list of pairs, because JSON's keys are text."""
 
@@ -531,31 +518,6 @@ class _AsPairs:
 
 Pairs = Annotated[dict[K, V], _AsPairs()]
 """A mapping whose keys are no text."""
-
-
-@lru_cache(maxsize=128)
-def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Functions that convert values of a type to JSON values and back.
-
-    Types are made of plain JSON types, Literal, lists, tuples, `Pairs`, NamedTuples, dataclasses
-    and TypedDicts. ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
-    """
-    adapter = TypeAdapter(declared)
-
-    def encode(value: Any) -> Any:
-        return adapter.dump_python(value, mode="json", warnings=False)
-
-    def decode(plain: Any) -> Any:
-        try:
-            return adapter.validate_json(json.dumps(plain), strict=True)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            raise CodecError(f"{first['type']} at {len(first['loc'])} levels below") from None
-
-    return encode, decode
-
-
-Selector = Callable[[Measurement], bool]
 
 
 class NoiseGain(NamedTuple):

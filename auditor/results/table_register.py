@@ -17,7 +17,6 @@ import hmac
 import json
 import os
 import tempfile
-import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date
@@ -26,8 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from auditor.base import AuditorWarning
 
 KEY = "fingerprint.key"
 BYTES = 32
@@ -133,8 +130,12 @@ def earlier_release(prints: ColumnPrints) -> str | None:
     return None
 
 
-def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
-    """Add a release in a folder or in memory, if the state folder is writable."""
+def register_release(prints: ColumnPrints, folder: Path | None = None) -> list[str]:
+    """Add a release in a folder or in memory, if the state folder is writable.
+
+    Returns a sentence on the last release of one of its columns, if any.
+    """
+    before = earlier_release(prints)
     place = IN_MEMORY if folder is None else f"in {folder.absolute()}"
     line = json.dumps(
         {
@@ -148,13 +149,7 @@ def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
             descriptor = os.open(_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
                 handle.write(line + "\n")
-
-
-def warn_and_register(prints: ColumnPrints) -> None:
-    """Warn of an earlier release of copies in memory, and register them."""
-    if note := earlier_release(prints):
-        warnings.warn(AuditorWarning(note), stacklevel=5)
-    register_release(prints)
+    return [before] if before else []
 
 
 def _path() -> Path:

@@ -12,12 +12,11 @@ import numpy as np
 from auditor import registry
 from auditor.base import AuditorError, Problem, ScenarioError
 from auditor.base.types import Options
-from auditor.data.table import Bounds, DataUse
+from auditor.data.table import Bounds, parse_bounds
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems, plain
-from auditor.scenario.read_data import parse_bounds
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme
@@ -78,10 +77,8 @@ def checked_levels(
             raise AuditorError(
                 f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made"
             )
-        data = DataUse("", bounds=dict(bounds))
-        asked = replace(
-            asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated)
-        )
+        values = tuple(level_of(scheme, asked.currency, one, bounds) for one in asked.stated)
+        asked = replace(asked, values=values)
     resolved = asked.resolve(checked_seed(seed))
     scheme.check_levels(resolved)
     return resolved

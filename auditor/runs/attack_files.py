@@ -85,7 +85,7 @@ def _numbers(asked: Request, law: Options) -> Release:
     table, levels = _original(asked), tuple(asked.levels)
     if law:
         scheme.check_levels(levels)
-    scheme.check_table(table, DataUse(asked.original))
+    scheme.check_table(table, DataUse.model_construct(source=asked.original))
     frames = []
     for copy in scheme.read(table, True):
         if np.isnan(copy.values).any():
@@ -113,7 +113,8 @@ def _categories(asked: Request, scheme: Any) -> Release:
 
 def _original(asked: Request) -> Table:
     def read(columns: Names | None) -> Table:
-        return load_table(DataUse(asked.original, columns), stream(asked.seed, "data"))
+        use = DataUse.model_construct(source=asked.original, columns=columns)
+        return load_table(use, stream(asked.seed, "data"))
 
     if asked.columns is not None:
         return read(asked.columns)

@@ -143,7 +143,7 @@ def estimate_numbers(
     shape, wanted = ((each.rows, each.width) for each in (table, release._table))
     if shape != wanted:
         raise DataError(f"original must have shape {wanted}, as the release; got {shape}")
-    values = (copy_values(release.copies[copy - 1], table.rows) for copy in copies)
+    values = (copy_values(release.copies[copy - 1]) for copy in copies)
     arrays = [scheme.from_columns(each, table.attributes) for each in values]
     moments = release._moments if own else table_moments(table)
     law = None if release.law is None else release.law.of(copies)

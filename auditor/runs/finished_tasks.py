@@ -22,6 +22,8 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import StorageError
@@ -29,12 +31,11 @@ from auditor.base.types import Names, Plain, frozen
 from auditor.process.containment import shielded
 from auditor.process.environment import version
 from auditor.results.files import located, lock_folder, sweep, write_atomically
-from auditor.results.records import codec
 from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 
-FORMAT = 3
+FORMAT = 4
 FOLDER = "finished-tasks"
 WRITTEN = ("results.json", "results.parquet", "report.html")
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
@@ -44,7 +45,19 @@ DIGITS = 32
 BROKEN = (OSError, ValueError, TypeError, RecursionError)
 """Errors from damaged files."""
 
-_encode, _decode = codec(list[ReleaseAudit])
+_FINISHED = TypeAdapter(tuple[float, list[ReleaseAudit]])
+"""Computing time in seconds, and the results."""
+
+
+def encoded(audits: list[ReleaseAudit], seconds: float) -> bytes:
+    """Content of a finished task's file; numbers are exact."""
+    plain = _FINISHED.dump_python((round(seconds, 6), audits), mode="json", warnings=False)
+    return json.dumps(plain, default=methodcaller("item")).encode("ascii")
+
+
+def decoded(content: bytes) -> tuple[float, list[ReleaseAudit]]:
+    """Time and results that ``encoded`` wrote; a ValueError for other content."""
+    return _FINISHED.validate_json(content, strict=True)
 
 
 @contextmanager
@@ -117,9 +130,8 @@ class FinishedTasks:
                 content = path.read_bytes()
                 if not path.stem.endswith(_hash(content)):
                     raise ValueError
-                seconds, plain = json.loads(content)
-                found[number] = _decode(plain)
-                self.spent += float(seconds)
+                seconds, found[number] = decoded(content)
+                self.spent += seconds
                 self._used.add(path)
             except BROKEN:
                 damaged += 1
@@ -145,8 +157,7 @@ class FinishedTasks:
         if failed or not self._unchanged():
             return audits
         with shielded():  # pydantic would hide a signal in an error of its own
-            text = json.dumps([round(seconds, 6), _encode(audits)], default=methodcaller("item"))
-        content = text.encode("ascii")
+            content = encoded(audits, seconds)
         path = self._folder / f"{self._keys[number]}-{_hash(content)}.json"
         with shielded(), storing(path):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -155,8 +166,7 @@ class FinishedTasks:
             self._used.add(path)
             if first and not self._keep.resume:
                 self._remove_others()
-        kept: list[ReleaseAudit] = _decode(json.loads(text)[1])
-        return kept
+        return decoded(content)[1]
 
     def finish(self) -> None:
         """Remove files that the whole run's results do not use."""
@@ -196,12 +206,11 @@ def _dependencies(
         contents |= {path: _content(path) for path in files if path not in contents}
         measured = {key: value for key, value in spec.items() if key not in ELSEWHERE}
         used = [contents[path] for path in files]
-        here[_text(at.point)] = [FORMAT, program, table, used, measured], spec["schemes"]
+        here[_text(at.point)] = [FORMAT, program, table, used, measured]
     keys = []
     for task in tasks:
-        common, schemes = here[_text(task.point)]
-        own = [task.point, schemes[task.scheme], task.replicates, task.pooling]
-        keys.append(_digest([common, own]))
+        own = [task.here.point, task.use.spec(), task.replicates, task.pooling]
+        keys.append(_digest([here[_text(task.here.point)], own]))
     return keys, stamps
 
 

@@ -30,7 +30,7 @@ from auditor.data.table import Bounds, Table, check_bounds
 from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
-from auditor.results.table_register import warn_and_register
+from auditor.results.table_register import register_release
 from auditor.runs.arguments import (
     checked_bounds,
     checked_levels,
@@ -284,6 +284,7 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
     before: tuple[Microdata, ...] = () if later else out.copies
     every, matrices = (*(() if later else out.levels), *levels), out.matrices
     table: Any
+    notes = list[str]()
     if isinstance(out.scheme, UniformScheme):
         table = as_categories(out.original)
         fitted, rows_before = out.scheme.over(table), table.rows if later else 0
@@ -291,7 +292,7 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
             table = in_domain(table, X, X)
         released = [in_domain(table, X, copy).codes for copy in before]
         if not released and (note := never_drawn(fitted.replaced_by(table.size))):
-            warnings.warn(AuditorWarning(f"{fitted.name}: {note}"), stacklevel=4)
+            notes.append(f"{fitted.name}: {note}")
         made = drawn_codes(
             fitted, table, every, codes_key_of(fitted, table, seed, rows_before), released
         )
@@ -317,10 +318,8 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
         if scheme.has_matrices:
             matrices = key.seed if matrices is None else matrices
             key = replace(key, matrices=matrices)
-        for note in (
-            batch_notes([out._table], table, np.diag(scale.covariance)) if scale is not None else ()
-        ):
-            warnings.warn(AuditorWarning(note), stacklevel=4)
+        if scale is not None:
+            notes += batch_notes([out._table], table, np.diag(scale.covariance))
         if later and out.law is not None and out.law.serial is not None:
             last = slice(-out.law.serial.order, None)
             ends = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
@@ -334,5 +333,7 @@ def _drawn(out: Release, X: Microdata, levels: Levels, seed: int | None, later: 
         columns = (scheme.to_columns(copy, table.attributes) for copy in blank)
         new = [numbers_like(X, copy, whole) for copy in columns]
     if seed is None and not before:
-        warn_and_register(prints_of(table))
+        notes += register_release(prints_of(table))
+    for note in notes:
+        warnings.warn(AuditorWarning(note), stacklevel=4)
     return replace(out, copies=(*before, *new), levels=every, matrices=matrices)

@@ -31,7 +31,7 @@ from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.statistics import root
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
-from auditor.results.records import Measurement, Remedy, in_clear, mean_theory, pooled
+from auditor.results.records import Measurement, Remedy, cells, in_clear, mean_theory, pooled
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.replacement.base import UniformScheme
@@ -95,30 +95,20 @@ def remedy_of(measurements: Measurements, release: ReleaseRequest) -> Remedy | N
 def _strongest(measurements: Measurements) -> list[Cell]:
     """Each attribute's cell that leaves least, or the cell of all together.
 
-    Among equal cells one with a closed form is preferred.
+    Among cells of equal four digits one with a closed form is preferred.
     """
-    errors = measurements.taken(
-        measurements.where(metric="normalized_error", status="ok")
-        & ~measurements.where(attack=None)
-    )
-    knowledge, attribute = errors.columns["knowledge"], errors.columns["attribute"]
-    clear = np.array(
-        [[name in names for name in attribute.values] for names in map(in_clear, knowledge.values)],
-        dtype=bool,
-    )
-    measured = ~np.isnan(errors.columns["value"]) & ~clear[knowledge.places, attribute.places]
-    errors = errors.taken(measured)
-    cell, name = errors.cells(), errors.columns["attribute"].places
-    mean = np.bincount(cell, errors.columns["value"]) / np.bincount(cell)
-    estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
-    of, found = name[np.unique(cell, return_index=True)[1]], {}
-    for place in dict.fromkeys(name.tolist()):
-        # cells that round to the same four digits as the least
-        least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))
-        digits = np.char.mod("%.4g", mean[least]).astype(float)
-        first = least[np.lexsort((estimated[least], digits))[0]]
-        found[attribute.values[place]] = errors.taken(cell == first)
-    return [Cell.of(cell) for name, cell in found.items() if name != "*" or len(found) == 1]
+    known = ~np.isnan(measurements.columns["value"]) & ~measurements.where(attack=None)
+    errors = measurements.taken(measurements.where(metric="normalized_error", status="ok") & known)
+    strongest: dict[str, list[Measurement]] = {}
+
+    def rank(cell: list[Measurement]) -> tuple[float, bool]:
+        return float(f"{pooled(cell)[0]:.4g}"), mean_theory(cell) is None
+
+    for cell in cells(errors).values():
+        name = cell[0].attribute
+        if name not in in_clear(cell[0].knowledge):
+            strongest[name] = min(strongest.get(name, cell), cell, key=rank)
+    return [Cell.of(cell) for name, cell in strongest.items() if name != "*" or len(strongest) == 1]
 
 
 def _added(

@@ -82,8 +82,8 @@ def summaries_of_schemes(
     for task in tasks:
         if task.replicates[0] > 1:
             continue
-        here = task.scenario()
-        point, use = here.point, here.schemes[task.scheme]
+        here, use = task.here, task.use
+        point = here.point
         cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
         anew = use.levels is not None and use.levels.each_replicate
         levels, remedy = list[float](), None

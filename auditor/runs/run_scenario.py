@@ -163,8 +163,7 @@ class _Run:
         every, scenario = self._so_far | self.whole, self._scenario
         audits = [audit for number in sorted(every) for audit in every[number]]
         missing = [
-            (task.scenario().schemes[task.scheme].id, task.point)
-            for task in map(self.tasks.__getitem__, self.missing)
+            (task.use.id, task.here.point) for task in map(self.tasks.__getitem__, self.missing)
         ]
         measurements = spread_over_replicates(
             Measurements.concatenated(audit.measurements for audit in audits)

@@ -1,19 +1,17 @@
 """Tasks of a run: replicates of one scheme at one sweep point.
 
-A task carries texts and paths, and yields aggregates. A long release is divided into steps. Parts
+A task carries no records, unless they stay in files, and yields aggregates. A long release is divided into steps. Parts
 are added in order, so results are the same bytes for any number of workers.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import field, replace
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 from auditor import registry
@@ -21,15 +19,14 @@ from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, session_of
 from auditor.base import AuditorError
-from auditor.base.types import Plain, frozen
+from auditor.base.types import frozen
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread
-from auditor.runs.plan import Line, line_of
+from auditor.runs.plan import line_of
 from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered
-from auditor.scenario.model import Scenario
-from auditor.scenario.read import rebuild
+from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read_plugins import applies
 
 TASKS_PER_SCHEME = 16
@@ -45,8 +42,8 @@ class Task:
 
     Attributes
     ----------
-    document : dict
-        The scenario as read, without its sweep point.
+    here : Scenario
+        The scenario at the sweep point.
     scheme : int
         Its place in the scenario.
     pooling : bool
@@ -55,63 +52,42 @@ class Task:
         A table that stays in its files; others are loaded by each process.
     """
 
-    document: Plain = field(repr=False)
-    base: Path | None
-    name: str
-    point: Plain
+    here: Scenario = field(repr=False)
     scheme: int
     replicates: tuple[int, ...]
     pooling: bool
     table: Table | None = field(default=None, repr=False)
 
     @property
-    def _key(self) -> tuple[str, Path | None, str]:
-        return json.dumps([self.document, self.point]), self.base, self.name
-
-    def scenario(self) -> Scenario:
-        """Scenario at the sweep point, rebuilt once in a process."""
-        return _scenario_at(*self._key)
+    def use(self) -> SchemeUse:
+        """Its scheme."""
+        return self.here.schemes[self.scheme]
 
     @property
     def seconds(self) -> float:
         """Estimated time; 0 if unknown."""
         with contained():  # the audit will fail with the reason
-            line = _line_at(*self._key, self.scheme, self.table)
+            line = line_of(self.here, self.use, self.table or table_of(self.here)[0])
             return line.work.seconds * len(self.replicates) / line.replicates
         return 0.0
 
     @property
     def label(self) -> str:
         """Label for the progress display."""
-        where = ", ".join(f"{path}={value}" for path, value in self.point.items())
-        scheme = self.scenario().schemes[self.scheme].id
-        return f"{scheme}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
+        where = ", ".join(f"{path}={value}" for path, value in self.here.point.items())
+        return f"{self.use.id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
     @property
     def divisible(self) -> bool:
         """Whether several workers can share its steps."""
-        session = session_of(self.scenario().schemes[self.scheme])
-        held = self.table is not None or session.divides_held_tables
+        held = self.table is not None or session_of(self.use).divides_held_tables
         return len(self.replicates) == 1 and held
 
     def request(self, replicate: int) -> ReleaseRequest:
         """Request to audit one release."""
-        here = self.scenario()
+        here = self.here
         table = table_of(here)[0] if self.table is None else self.table
-        use = here.schemes[self.scheme]
-        return ReleaseRequest(here, here.point, table, use, replicate, self.pooling)
-
-
-@lru_cache(maxsize=64)
-def _scenario_at(text: str, base: Path | None, name: str) -> Scenario:
-    document, point = json.loads(text)
-    return rebuild(document, base, name, point)
-
-
-@lru_cache(maxsize=64)
-def _line_at(text: str, base: Path | None, name: str, scheme: int, table: Table | None) -> Line:
-    here = _scenario_at(text, base, name)
-    return line_of(here, here.schemes[scheme], table or table_of(here)[0])
+        return ReleaseRequest(here, here.point, table, self.use, replicate, self.pooling)
 
 
 def plan(scenario: Scenario, tables: Sequence[Table | None]) -> Iterator[Task]:
@@ -124,22 +100,13 @@ def plan(scenario: Scenario, tables: Sequence[Table | None]) -> Iterator[Task]:
             replicates = here.replicates_of(use)
             share = math.ceil(replicates / TASKS_PER_SCHEME) if table is None else 1
             for first in range(1, replicates + 1, share):
-                yield Task(
-                    scenario.document,
-                    scenario.base,
-                    scenario.name,
-                    here.point,
-                    scheme,
-                    tuple(range(first, min(first + share, replicates + 1))),
-                    here.asks_pooling(use.id),
-                    table,
-                )
+                some = tuple(range(first, min(first + share, replicates + 1)))
+                yield Task(here, scheme, some, here.asks_pooling(use.id), table)
 
 
 def first_look(task: Task) -> list[ReleaseAudit]:
     """Audit of the first replicate by the most promising attack, if one applies."""
-    here = task.scenario()
-    family = registry.get("scheme", here.schemes[task.scheme].name).family
+    here, family = task.here, registry.get("scheme", task.use.name).family
     for number in in_order_of_promise(cells := cells_of(here)):
         use, knowledge = cells[number]
         with contained():

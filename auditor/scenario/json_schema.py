@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from auditor import registry
 from auditor.adversary.knowledge import KINDS
+from auditor.data.table import DataUse
 from auditor.registry.parameters import Form
 from auditor.results import metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.model import Utility
 from auditor.scenario.read import Document
-from auditor.scenario.read_data import DataForm
 from auditor.scenario.read_expectations import MEASURES
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
 
@@ -137,7 +137,8 @@ def _levels(definitions: JSON) -> JSON:
 
 
 def _data(definitions: JSON) -> JSON:
-    common = _model(DataForm, "data", definitions)
+    common = _model(DataUse, "data", definitions)
+    del common["properties"]["parameters"]
     # a file by its suffix, or a folder of parts by its slash
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$|[/\\]"}
     choices: list[JSON] = [

@@ -108,23 +108,6 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     return document.value, path.stem, path.parent, Places(document)
 
 
-def rebuild(
-    document: Plain, base: FilePath | None, name: str, point: Options | None = None
-) -> Scenario:
-    """Scenario at a sweep point, from a checked document, as a worker receives it.
-
-    Raises
-    ------
-    ScenarioError
-        A plugin or file is missing on the worker's machine.
-    """
-    problems = Problems()
-    scenario = assemble(document, problems, base, name)
-    if problems.found:
-        raise ScenarioError(Places().located(problems.found))
-    return _at_point(scenario, point) if point else scenario
-
-
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
     """Path of a scenario file, or of a shipped scenario.
 
@@ -339,7 +322,7 @@ def assemble(
     return Scenario(
         title=form.title if "title" in fields else name,
         seed=form.seed,
-        data=data or DataUse("gaussian"),
+        data=data or DataUse.model_construct(source="gaussian"),
         schemes=schemes,
         knowledge=knowledge,
         coalitions=read_coalitions(("coalitions",), coalitions, problems),
@@ -390,7 +373,7 @@ def with_shared_key(
             else use
             for use in schemes
         ]
-    return replace(data, key=keys[0]), tuple(schemes)
+    return data.model_copy(update={"key": keys[0]}), tuple(schemes)
 
 
 def check_points(scenario: Scenario, problems: Problems) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from auditor import registry
 from auditor.base import AuditorError
 from auditor.base.types import Array, Names
-from auditor.data.table import DataUse, spans
+from auditor.data.table import Bounds, DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
@@ -55,7 +55,7 @@ def with_stated_levels(
             with contained() as failure:
                 scheme = registry.get("scheme", use.name)(use.parameters)
                 values = tuple(
-                    level_of(scheme, levels.currency, one, data) for one in levels.stated
+                    level_of(scheme, levels.currency, one, data.bounds) for one in levels.stated
                 )
                 scheme.check_levels(values)
                 use = replace(use, levels=replace(levels, values=values))
@@ -66,7 +66,7 @@ def with_stated_levels(
     return tuple(made)
 
 
-def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
+def level_of(scheme: Any, currency: str, stated: float, bounds: Bounds) -> float:
     """Noise multiple of one copy for a scale, an ε or a μ.
 
     Raises
@@ -81,13 +81,13 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
         if level == 0.0:
             raise AuditorError(f"no noise that can be computed with has scale {stated:g}")
         return level
-    changes = spans(tuple(data.bounds), data.bounds)
+    changes = spans(tuple(bounds), bounds)
     if changes is None:
         raise AuditorError(
             "there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`"
         )
     return _level_of_guarantee(
-        scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(data.bounds))
+        scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(bounds))
     )
 
 

@@ -18,7 +18,7 @@ from auditor.data.formats.parts import header
 from auditor.runs.check import check_data
 from auditor.runs.tables import table_of
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.read import read_scenario, rebuild
+from auditor.scenario.read import read_scenario
 from tests.loading import load_table
 
 BASE = {"schemes": [{"name": "corner-wave", "levels": [0.5]}], "attacks": ["llse"]}
@@ -50,8 +50,7 @@ def test_bounds_become_spans_and_are_read_again_as_they_were_written(ages):
     _, moments = table_of(scenario)
     assert moments.spans.tolist() == [120.0, 15.5]
     assert (
-        rebuild(json.loads(json.dumps(scenario.spec())), None, "x").data.bounds
-        == scenario.data.bounds
+        read_scenario(json.loads(json.dumps(scenario.spec()))).data.bounds == scenario.data.bounds
     )
 
 

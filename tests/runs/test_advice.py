@@ -16,7 +16,7 @@ from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice, Measurement
 from auditor.runs.advice import audits, columns
-from auditor.runs.advice.advise import advise, steps_apart
+from auditor.runs.advice.advise import advise, command, steps_apart
 from auditor.runs.advice.audits import Asked, Trials, astray
 from auditor.runs.advice.candidates import (
     AddedNoise,
@@ -187,6 +187,27 @@ def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_v
         assert words in notes
     assert "secret" not in notes
     assert "5000" not in notes
+
+
+def test_attacks_use_the_columns_that_every_copy_shows(here):
+    rng = np.random.default_rng(2**40 + 7)
+    place, means = rng.integers(0, 60, 600), 10 * rng.normal(size=60)
+    pay = (means[place] + 2 * rng.normal(size=600)).round(2)
+    pd.DataFrame({"place": [f"p{k}" for k in place], "pay": pay}).to_csv("t.csv", index=False)
+    left = []
+    for shown in (None, ("place",)):
+        request = Request("t.csv", 1, 0.5, columns=("pay",), shown=shown)
+        table = chosen(request)
+        asked = Asked(table.measured, 0.5, 600, 1, False, {})
+        attacks = ["llse", "neighbour-mixture"]
+        left.append(asked.exposed(asked.audit("corner-wave", (1.0,), attacks, draws=1)))
+        line = command(request, table, None, SimpleNamespace(levels=(1.0,), scheme="corner-wave"))
+        assert ("--keep place" in line) == bool(shown)
+    # the mean of some ten copies of a place leaves the variance within it, and a tenth of a copy's
+    assert left[1].unknown < (4 + (4 + pay.var()) / 10) / pay.var() * 1.2 < 0.2 < left[0].unknown
+    assert left[1].attack == "neighbour-mixture"
+    notes = chosen(Request("t.csv", 1, 0.5, shown=("place",))).notes
+    assert any("'place' left out: it is shown in every copy" in note for note in notes)
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])

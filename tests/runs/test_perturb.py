@@ -62,7 +62,7 @@ def test_unknown_scheme_names_the_nearest():
     (np.zeros((2, 2, 2)), "a table must have rows and columns"),
     (pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}), "columns must hold numbers; 'name' do not"),
     (pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=["a", "a"]), "two columns have the same name"),
-    (np.array([["1", "2"], ["3", "4"]]), "the table must hold numbers only"),
+    (np.array([["1", "2"], ["3", "4"]]), "columns must hold numbers; 'x1', 'x2' do not"),
     ([[1.0, 2.0], [3.0]], "the table must hold numbers only"),
 ])  # fmt: skip
 def test_impossible_tables_are_refused(table, words):

@@ -10,7 +10,7 @@ import pytest
 import auditor
 from auditor.base import AuditorError, ScenarioError
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.read import read_scenario, rebuild
+from auditor.scenario.read import read_scenario
 
 DATA = {
     "source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200, "bounds": {"x1": [-5, 5], "x2": [-8, 8]},
@@ -61,7 +61,7 @@ def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_the
     ):
         assert allowed.is_valid(document)
         scenario = read_scenario(document)
-        again = rebuild(json.loads(json.dumps(scenario.spec())), None, "audit")
+        again = read_scenario(json.loads(json.dumps(scenario.spec())))
         assert again.schemes == scenario.schemes
         assert again.spec() == scenario.spec()
 

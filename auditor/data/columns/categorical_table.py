@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
 from math import prod
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import ConfigDict, Field, model_validator
 
 from auditor.base import DataError, counted, pd, quoted
 from auditor.base.types import (
@@ -31,6 +32,14 @@ from auditor.base.types import (
 )
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
+from auditor.registry.parameters import (
+    FieldError,
+    Form,
+    Path,
+    Whole,
+    format_path,
+    kind_of as kind_of_value,
+)
 
 MOST_VALUES = 10_000
 """Most values in a domain: a posterior has one number per value."""
@@ -300,6 +309,29 @@ def bin_codes(values: Array, edges: Array) -> Indices:
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
 
 
+Bins = Annotated[Whole, Field(ge=1, le=MOST_VALUES)]
+
+
+class Bin(Form):
+    """Borders of one column's bins: one of three rules."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    equal_width: Bins | None = None
+    """number of bins of one width"""
+    quantile: Bins | None = None
+    """number of bins of as many records each"""
+    edges: list[float] | None = Field(None, min_length=2)
+    """borders, rising"""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Bin:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError("must give one of equal-width, quantile and edges")
+        if self.edges and not (np.diff(self.edges) > 0).all():
+            raise FieldError("must be rising", "edges")
+        return self
+
+
 @frozen
 class Categories:
     """Selection and conversion of categorical columns.
@@ -467,3 +499,46 @@ def hierarchy_of(declared: Any) -> Hierarchy:
 
     walk(declared, ())
     return Hierarchy(tuple(leaves), tuple(nodes))
+
+
+def parse_hierarchies(hierarchies: Any) -> Any:
+    """Hierarchies by column: nested mappings with lists of values.
+
+    Raises
+    ------
+    FieldError
+        A part is of another type, or values are repeated, mixed or unequally deep.
+    """
+    if not isinstance(hierarchies, dict):
+        raise ValueError("must map columns to their hierarchies")
+    for name, declared in hierarchies.items():
+        seen: dict[Any, Path] = {}
+        _check_node((name,), declared, seen, inner=False)
+        depths = {len(chain) for chain in hierarchy_of(declared).nodes}
+        if len(depths) > 1:
+            between = f"some values are under {min(depths)} nodes and some under {max(depths)}"
+            raise FieldError(f"must be as deep in every branch; {between}", name)
+        if len(seen) < 2:
+            raise FieldError("must list at least two values", name)
+        if len({isinstance(leaf, str) for leaf in seen}) > 1:
+            raise FieldError("must list numbers or text, and not both", name)
+    return hierarchies
+
+
+def _check_node(at: Path, part: Any, seen: dict[Any, Path], inner: bool = True) -> None:
+    if isinstance(part, dict) and part:
+        for name, below in part.items():
+            _check_node((*at, name), below, seen)
+        return
+    if not inner or not isinstance(part, list) or not part:
+        wanted = "must map a common property of values to a list of them, or to a mapping"
+        raise FieldError(f"{wanted}; got {kind_of_value(part)}", *at)
+    for place, leaf in enumerate(part):
+        if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
+            raise FieldError(f"must be text or a number; got {kind_of_value(leaf)}", *at, place)
+        if leaf in seen:
+            first = format_path(("data", "hierarchies", *seen[leaf]))
+            raise FieldError(
+                f"repeats a value of this hierarchy, first given at {first}", *at, place
+            )
+        seen[leaf] = (*at, place)

@@ -313,6 +313,7 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
     else:
         sized = f"--levels {','.join(f'{level:g}' for level in taken.levels)}"
     options = [f"--columns {quote(','.join(columns))}"] if columns else []
+    options += [f"--keep {quote(','.join(request.shown))}"] if request.shown else []
     options += [
         f"--bounds {quote(f'{name}={low!r}:{high!r}')}"
         for name, (low, high) in request.bounds.items()

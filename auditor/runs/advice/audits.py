@@ -20,6 +20,7 @@ from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.process.containment import Interrupted
 from auditor.results.model import AuditResult
 from auditor.results.records import (
+    FITTED,
     ROW_REDRAWS,
     Exposed,
     Measurement,
@@ -230,7 +231,9 @@ class Asked:
         unknown = {"at-least": target}
         expected = Exposure.Parameters.model_validate({"unknown": unknown, **self._whole})
         assert expected.unknown is not None
-        return shares_unknown(result.measurements, expected, expected.unknown, {})
+        # the insider learns from originals, and no recipient has these
+        attacks = [one for one in result.measurements if one.attack != FITTED]
+        return shares_unknown(attacks, expected, expected.unknown, {})
 
     def _single(self, judged: Sequence[Measurement], target: float) -> list[Measurement]:
         found = [of_one_release(cell, target) for cell in cells(judged).values()]

@@ -74,7 +74,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
     AuditorError
         No column can be perturbed, or there are too few records.
     """
-    source, rows, bounds = request.data, request.rows, request.bounds
+    source, rows, bounds, shown = request.data, request.rows, request.bounds, request.shown or ()
     columns, notes = request.columns, list[str]()
     columns = list(bounds) if bounds and columns is None else columns
     if categories and (columns is None or len(columns) != 1):
@@ -85,6 +85,8 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
         why = {
             column.name: "is what is to be predicted"
             if column.name == request.target
+            else "is shown in every copy"
+            if column.name in shown
             else _unfit(column)
             for column in describe(source).columns
         }
@@ -103,7 +105,8 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
         notes += (
             [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
         )
-    data |= {"categorical": list(columns or ())} if categories else {}
+    data |= {"categorical": dict.fromkeys(columns or ())} if categories else {}
+    data |= {"shown": list(shown)} if shown else {}
     data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
     table = _loaded(data, request.seed)
     if table.rows < FEWEST_ROWS:
@@ -123,15 +126,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
 
 
 def _loaded(data: Plain, seed: int) -> Table:
-    use = DataUse(
-        data["source"],
-        data.get("columns"),
-        data.get("rows"),
-        data.get("missing", "refuse"),
-        categorical=dict.fromkeys(data.get("categorical", ())),
-        bounds={name: (low, high) for name, (low, high) in data.get("bounds", {}).items()},
-    )
-    return load_table(use, stream(seed, "data"))
+    return load_table(DataUse.model_construct(**data), stream(seed, "data"))
 
 
 def _unfit(column: Column) -> str:
@@ -172,7 +167,8 @@ class Request:
         ``mean``, ``regression`` or ``classifier`` of the column ``target``.
     schemes : tuple of str
         By default those that add Gaussian noise to numbers.
-    columns : tuple of str, optional
+    columns, shown : tuples of str, optional
+        Perturbed columns, and those that every copy shows unperturbed.
     rows : int, optional
         Records to measure.
     spread : float
@@ -196,6 +192,7 @@ class Request:
     target: str | None = None
     schemes: Names = ()
     columns: Names | None = None
+    shown: Names | None = None
     rows: int | None = None
     spread: float = 4.0
     seed: int = 1
@@ -253,10 +250,7 @@ def utility_of(request: Request, chosen: Chosen) -> Plain:
     """Section ``utility`` of the audits: the class to predict, if any."""
     if request.target is None:
         return {}
-    data = chosen.measured
-    use = DataUse(
-        request.data, data.get("columns"), data.get("rows"), data.get("missing", "refuse")
-    )
+    use = DataUse.model_construct(**chosen.measured)
     label = load_target(use, request.target, stream(request.seed, "data"))
     if not is_class(label):
         raise AuditorError(

@@ -303,8 +303,13 @@ class Asked:
     def table(self, **kinds: Any) -> Table:
         """Table to perturb, means in place of blanks that are kept."""
         missing = "mean" if self.treatment.missing == "keep" else self.treatment.missing
-        use = DataUse(
-            self.data, self.columns, self.rows, missing, unit=self.treatment.unit, **kinds
+        use = DataUse.model_construct(
+            source=self.data,
+            columns=self.columns,
+            rows=self.rows,
+            missing=missing,
+            unit=self.treatment.unit,
+            **kinds,
         )
         return load_table(use, self.rng, varied=self.scale is None)
 

@@ -33,7 +33,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.results.files import located
-from auditor.results.table_register import earlier_release, key_name, register_release
+from auditor.results.table_register import key_name, register_release
 from auditor.runs.arguments import checked_levels, make_plugin, parsed_levels, sized_by
 from auditor.runs.copy_files.draw import (
     AS_DRAWN,
@@ -123,7 +123,10 @@ def write_copies(
             else {"matrix": np.diag(squares).tolist()}
         )
         missing = "drop" if treatment.missing == "keep" else treatment.missing
-        table = load_table(DataUse(data, columns, rows, missing, bounds=bounds), stream(0, "data"))
+        use = DataUse.model_construct(
+            source=data, columns=columns, rows=rows, missing=missing, bounds=bounds
+        )
+        table = load_table(use, stream(0, "data"))
         if table.blanks is not None and table.blanks.any():
             raise AuditorError(
                 f"--{currency} is not kept by --missing mean: one record also moves each of "
@@ -268,8 +271,7 @@ def write_batch(
             if key != treatment.unit
         ]
     if asked.seed is None:
-        notes += filter(None, [earlier_release(drawn.prints)])
-        register_release(drawn.prints, paths[0].parent)
+        notes += register_release(drawn.prints, paths[0].parent)
     warn_owner(notes)
     return [*paths, stated]
 
