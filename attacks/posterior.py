@@ -148,11 +148,11 @@ class Bayes(Inference):
 
         ``AuditorError`` if the law excludes the copies.
         """
-        joint = self._joint(self.prior, copies)
+        joint = self.joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
         lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
         if len(lost):  # excluded by an estimated or published prior: use a uniform prior
-            joint[lost] = self._joint(
+            joint[lost] = self.joint(
                 np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies]
             )
             evidence = joint.sum(axis=1, keepdims=True)
@@ -163,7 +163,8 @@ class Bayes(Inference):
         joint *= 1.0 / evidence  # a third of the time of a division
         return joint
 
-    def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+    def joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+        """Return ``P(x, y_1 … y_k)`` up to a factor per record, shape (b, s)."""
         if not self.law.by_retention:
             return prior * self.law.likelihood(copies)
         if self.law.multilevel:

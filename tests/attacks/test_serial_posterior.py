@@ -85,7 +85,7 @@ def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
     x = chain(FITTED_ROWS, stay, values)
     y, q, law = (seen(x, p, values), np.bincount(x, minlength=values) / x.size, UniformLaw((p,), values, False))  # fmt: skip
     found, alone = (named(SerialBayes(q, law).posterior([y]), x), named(Bayes(q, law).posterior([y]), x))  # fmt: skip
-    best = named(posteriors(true_chain(stay, values), q, likelihood(law, [y])), x)
+    best = named(posteriors(true_chain(stay, values), q, likelihood(q, law, [y])), x)
     assert best - 0.02 < found
     assert found > alone + 0.2
 
@@ -96,7 +96,7 @@ def test_on_records_in_no_order_it_is_posterior():
     for seed in range(15):
         x = np.random.default_rng(seed).choice(4, 1_000, p=q).astype(np.uint8)
         y = seen(x, 0.4, 4, seed + 100)
-        if fitted_chain(likelihood(law, [y]), q) is not None:
+        if fitted_chain(likelihood(q, law, [y]), q) is not None:
             other += 1
         else:
             alone = Bayes(q, law).posterior([y])
