@@ -138,10 +138,21 @@ class Bayes(Inference):
 
     def counting(self, copies: int) -> Sequence[int]:
         """Return the best copy's place if others change the evidence alone, never to 0."""
+        return [self.law.best - 1] if self._by_best(copies) else range(copies)
+
+    def _by_best(self, copies: int) -> bool:
         law = self.law
         chain = law.by_retention and law.multilevel and math.isfinite(law.rarity)
-        untied = chain and len(set(law.levels)) == copies
-        return [law.best - 1] if untied else range(copies)
+        return chain and len(set(law.levels)) == copies
+
+    def mixture(self, copies: Sequence[Codes]) -> tuple[Array, Codes] | None:
+        """Return w, with ``w / (1 − w) = p q_y / ((1 − p) π_y)``, and y of the best copy."""
+        place = self.law.best - 1
+        p, y = self.law.levels[place], copies[place]
+        if p == 1.0 or not self._by_best(len(copies)):
+            return None
+        kept = p * self.prior[y]
+        return kept / (kept + self.law.redrawn_as(p, y)), y
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).

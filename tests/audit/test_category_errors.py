@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.audit.categorical.posterior_pass import mixture_measures
 from auditor.audit.categorical.release import Frame, Sums, measured
-from auditor.schemes.replacement.law import transition_matrix
-from auditor_attacks.posterior import prior_by_likelihood
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks.posterior import Bayes, prior_by_likelihood
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
 from tests.audited import cells
@@ -98,6 +99,21 @@ def test_one_attribute_by_hand():
     found = measured(P, frame, np.zeros(4, dtype=int), x).values
     np.testing.assert_allclose(found["squared_error/second"], [0.18, 0.98, 0.18, 0.98])
     np.testing.assert_allclose(found["accuracy/second"], [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("pi", [None, (0.3, 0.1, 0.1, 0.2, 0.2, 0.1)])
+@pytest.mark.parametrize("scores", [None, np.arange(6.0)])
+def test_a_mixture_measures_as_its_probabilities_do(pi, scores):
+    rng = np.random.default_rng(7)
+    q, odd = rng.dirichlet(np.ones(6)), {"odd": np.arange(6) % 2 == 1}
+    frame = Frame(q, scores=scores, predicates=odd, parts={"first": 2, "second": 3})
+    bayes, (x, *copies) = Bayes(q, UniformLaw((0.2, 0.6), 6, True, pi)), rng.integers(0, 6, (3, 50))
+    dense = measured(bayes.posterior(copies), frame, np.arange(50), x)
+    found = mixture_measures(*bayes.mixture(copies), frame, x)
+    for one, other in zip(found, dense, strict=True):
+        assert list(one) == list(other)
+        for name in one:
+            np.testing.assert_allclose(one[name], other[name], atol=1e-12, err_msg=name)
 
 
 def test_known_attributes_restrict_posterior_and_prior():
