@@ -25,10 +25,8 @@ PI = np.array([0.5, 0.3, 0.2])
 
 
 def chain(rows, stay=0.95, values=5, seed=0):
-    frame = MarkovChain(MarkovChain.Parameters(stay=stay, values=values)).frame(
-        rows, np.random.default_rng(seed)
-    )
-    return (frame["state"].to_numpy() - 1).astype(np.uint8)
+    source = MarkovChain(MarkovChain.Parameters(stay=stay, values=values))
+    return (source.numbers(rows, np.random.default_rng(seed))["state"] - 1).astype(np.uint8)
 
 
 def seen(x, p, values=5, seed=1):
@@ -41,9 +39,8 @@ def named(P, x):
 
 
 def true_chain(stay, values):
-    return np.full((values, values), (1 - stay) / (values - 1)) + (
-        stay - (1 - stay) / (values - 1)
-    ) * np.eye(values)
+    other = (1 - stay) / (values - 1)
+    return other + (stay - other) * np.eye(values)
 
 
 def every_series(B):

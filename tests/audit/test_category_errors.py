@@ -18,12 +18,8 @@ PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
 @pytest.mark.parametrize("retention", [0.9, 0.4, 0.1])
 def test_likelihood_is_where_expectation_maximisation_ends(retention):
-    counts = (
-        np.random.default_rng(4)
-        .multinomial(80, transition_matrix(retention, 4).T @ PRIOR)
-        .astype(float)
-    )
     T, q = transition_matrix(retention, 4), np.full(4, 0.25)
+    counts = np.random.default_rng(4).multinomial(80, T.T @ PRIOR).astype(float)
     for _ in range(20_000):
         q = q * (T @ (counts / counts.sum() / (q @ T)))
     found = prior_by_likelihood(counts, retention)
@@ -77,12 +73,8 @@ HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 
 def two_columns(n=4_000):
     rng = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "answer": rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1]),
-            "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
-        }
-    )
+    answer = rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1])
+    return pd.DataFrame({"answer": answer, "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3])})
 
 
 def audited(folder, X, scheme, *expect):
@@ -128,12 +120,8 @@ def test_known_attributes_restrict_posterior_and_prior():
 def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):
     X, rng = two_columns(), np.random.default_rng(2)
     n, ill = len(X), X.illness == "yes"
-    copy = pd.DataFrame(
-        {
-            "answer": np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n)),
-            "illness": rng.choice(["no", "yes"], n),
-        }
-    )
+    answer = np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n))
+    copy = X.assign(answer=answer, illness=rng.choice(["no", "yes"], n))
     copy.to_csv(tmp_path / "copy.csv", index=False)
     result = audited(
         tmp_path, X, {"name": "published-categories", "copies": [str(tmp_path / "copy.csv")]}
@@ -164,10 +152,7 @@ def test_belief_in_one_value_by_hand():
     believed = [30 * 0.65, 60 * 0.7, 10 * 0.9]
     squares = [15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81]
     sums = Sums({}, np.array([100.0]), np.array([[30.0, 60.0, 10.0], believed, squares]), {})
-    assert sums.most_believed(prior) == (
-        pytest.approx(0.5),
-        pytest.approx(0.05 / np.sqrt(30) / 0.7),
-    )
+    assert sums.most_believed(prior) == pytest.approx((0.5, 0.05 / np.sqrt(30) / 0.7))
     none = Sums({}, np.zeros(1), np.zeros((3, 1)), {})
     assert none.most_believed(np.ones(1)) is None
 
