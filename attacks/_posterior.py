@@ -196,16 +196,16 @@ def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimat
         return lambda copies: each_once(direct, copies)
     reach = BEYOND * channel.noise.std
     low, high = prior.edges[0] - reach, prior.edges[-1] + reach
-    count = FINE * (high - low) / channel.noise.std
+    count = int(FINE * (high - low) / channel.noise.std)
     if not channel.smooth or count > MOST_TABLED:
         return direct
-    grid = np.linspace(low, high, int(count) + 1)
-    table = direct(grid[:, None], alone(channel))
+    table = direct(np.linspace(low, high, count + 1)[:, None], alone(channel))
+    rise = np.diff(table, append=table[..., -1:])
 
     def interpolated(copies: Array) -> Array:
-        y = channel.value(copies)
-        found = np.stack([np.interp(y, grid, row) for row in np.atleast_2d(table)])
-        return found.reshape(*table.shape[:-1], -1)
+        place = np.clip((channel.value(copies) - low) * count / (high - low), 0.0, count)
+        k = place.astype(np.intp)
+        return table[..., k] + (place - k) * rise[..., k]
 
     return interpolated
 

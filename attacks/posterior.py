@@ -138,21 +138,32 @@ class Bayes(Inference):
 
     def counting(self, copies: int) -> Sequence[int]:
         """Return the best copy's place if others change the evidence alone, never to 0."""
+        return [self.law.best - 1] if self._by_best(copies) else range(copies)
+
+    def _by_best(self, copies: int) -> bool:
         law = self.law
         chain = law.by_retention and law.multilevel and math.isfinite(law.rarity)
-        untied = chain and len(set(law.levels)) == copies
-        return [law.best - 1] if untied else range(copies)
+        return chain and len(set(law.levels)) == copies
+
+    def mixture(self, copies: Sequence[Codes]) -> tuple[Array, Codes] | None:
+        """Return w, with ``w / (1 − w) = p q_y / ((1 − p) π_y)``, and y of the best copy."""
+        place = self.law.best - 1
+        p, y = self.law.levels[place], copies[place]
+        if p == 1.0 or not self._by_best(len(copies)):
+            return None
+        kept = p * self.prior[y]
+        return kept / (kept + self.law.redrawn_as(p, y)), y
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).
 
         ``AuditorError`` if the law excludes the copies.
         """
-        joint = self._joint(self.prior, copies)
+        joint = self.joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
         lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
         if len(lost):  # excluded by an estimated or published prior: use a uniform prior
-            joint[lost] = self._joint(
+            joint[lost] = self.joint(
                 np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies]
             )
             evidence = joint.sum(axis=1, keepdims=True)
@@ -163,7 +174,8 @@ class Bayes(Inference):
         joint *= 1.0 / evidence  # a third of the time of a division
         return joint
 
-    def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+    def joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+        """Return ``P(x, y_1 … y_k)`` up to a factor per record, shape (b, s)."""
         if not self.law.by_retention:
             return prior * self.law.likelihood(copies)
         if self.law.multilevel:

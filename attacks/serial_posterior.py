@@ -46,7 +46,7 @@ from auditor.plugin import (
     register,
 )
 
-from .posterior import Bayes, chain_joint, fresh_joint
+from .posterior import Bayes
 
 MOST_VALUES = 128
 """Most values of a domain; a step costs their square."""
@@ -114,28 +114,22 @@ class SerialBayes(Inference):
 
         ``AuditorError`` on copies impossible by law.
         """
-        B = likelihood(self.law, copies)
-        if not (B @ self.prior > 0).all():
-            raise AuditorError(
-                "the copies of some records are impossible under the law that the scheme states"
-            )
+        B = likelihood(self.prior, self.law, copies)
         A = fitted_chain(B[:FITTED_ROWS], self.prior, self.started or ())
         if self.started is not None and not self.started:
             self.started.append(A)
-        return posteriors(A, self.prior, B)
+        return B * self.prior if A is None else posteriors(A, self.prior, B)
 
 
-def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``B``, shape (b, s), scaled to a row maximum of 1.
-
-    0 for impossible copies.
-    """
-    if not law.by_retention:
-        joint = law.likelihood(copies)
-    else:
-        joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
-    top = joint[np.arange(len(joint)), joint.argmax(axis=1)][:, None]
-    return np.divide(joint, top, out=np.zeros_like(joint), where=top > 0)
+def likelihood(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
+    """Return ``B / (B q)``, shape (b, s), or raise ``AuditorError`` on impossible copies."""
+    joint = Bayes(prior, law).joint(np.ones(law.size), copies)
+    evidence = joint @ prior
+    if not (evidence > 0).all():
+        raise AuditorError(
+            "the copies of some records are impossible under the law that the scheme states"
+        )
+    return joint / evidence[:, None]
 
 
 def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -> Array | None:
@@ -151,13 +145,11 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
     for A in started:
         return A if A is None else _climbed(A, prior, windows(B, FITTED_WINDOW), MOST_STEPS)[0]
     seen = windows(B, FITTED_WINDOW)
-    alone = np.log(prior @ seen).sum(axis=0)
     gain, halves = np.empty(count), []
     even, odd = slice(0, None, 2), slice(1, None, 2)
     for half, other in ((even, odd), (odd, even)):
-        A, predicted = maximised(seen[..., half], prior, seen[..., other])
+        A, gain[other] = maximised(seen[..., half], prior, seen[..., other])
         halves.append(A)
-        gain[other] = predicted - alone[other]
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
         return None
     return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
@@ -224,10 +216,8 @@ def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
     return alpha, total
 
 
-def posteriors(A: Array | None, pi: Array, B: Array) -> Array:
-    """Return every record's posterior given its neighbours, shape (b, s); alone without a chain."""
-    if A is None:
-        return B * pi / (B @ pi)[:, None]
+def posteriors(A: Array, pi: Array, B: Array) -> Array:
+    """Return every record's posterior given its neighbours, shape (b, s)."""
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
     alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     P = alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1])

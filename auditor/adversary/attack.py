@@ -476,6 +476,10 @@ class Inference:
         """``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
         raise NotImplementedError
 
+    def mixture(self, copies: Sequence[Codes]) -> tuple[Array, Codes] | None:
+        """Weights w and values y, shapes (b,), of posteriors ``(1 − w)·prior + w·1_y``, if such."""
+        return None
+
     def counting(self, copies: int) -> Sequence[int]:
         """Places of the copies that the posterior depends on."""
         return range(copies)

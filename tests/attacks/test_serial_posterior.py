@@ -25,10 +25,8 @@ PI = np.array([0.5, 0.3, 0.2])
 
 
 def chain(rows, stay=0.95, values=5, seed=0):
-    frame = MarkovChain(MarkovChain.Parameters(stay=stay, values=values)).frame(
-        rows, np.random.default_rng(seed)
-    )
-    return (frame["state"].to_numpy() - 1).astype(np.uint8)
+    source = MarkovChain(MarkovChain.Parameters(stay=stay, values=values))
+    return (source.numbers(rows, np.random.default_rng(seed))["state"] - 1).astype(np.uint8)
 
 
 def seen(x, p, values=5, seed=1):
@@ -41,9 +39,8 @@ def named(P, x):
 
 
 def true_chain(stay, values):
-    return np.full((values, values), (1 - stay) / (values - 1)) + (
-        stay - (1 - stay) / (values - 1)
-    ) * np.eye(values)
+    other = (1 - stay) / (values - 1)
+    return other + (stay - other) * np.eye(values)
 
 
 def every_series(B):
@@ -85,7 +82,7 @@ def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
     x = chain(FITTED_ROWS, stay, values)
     y, q, law = (seen(x, p, values), np.bincount(x, minlength=values) / x.size, UniformLaw((p,), values, False))  # fmt: skip
     found, alone = (named(SerialBayes(q, law).posterior([y]), x), named(Bayes(q, law).posterior([y]), x))  # fmt: skip
-    best = named(posteriors(true_chain(stay, values), q, likelihood(law, [y])), x)
+    best = named(posteriors(true_chain(stay, values), q, likelihood(q, law, [y])), x)
     assert best - 0.02 < found
     assert found > alone + 0.2
 
@@ -96,7 +93,7 @@ def test_on_records_in_no_order_it_is_posterior():
     for seed in range(15):
         x = np.random.default_rng(seed).choice(4, 1_000, p=q).astype(np.uint8)
         y = seen(x, 0.4, 4, seed + 100)
-        if fitted_chain(likelihood(law, [y]), q) is not None:
+        if fitted_chain(likelihood(q, law, [y]), q) is not None:
             other += 1
         else:
             alone = Bayes(q, law).posterior([y])

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.audit.categorical.posterior_pass import mixture_measures
 from auditor.audit.categorical.release import Frame, Sums, measured
-from auditor.schemes.replacement.law import transition_matrix
-from auditor_attacks.posterior import prior_by_likelihood
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks.posterior import Bayes, prior_by_likelihood
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
 from tests.audited import cells
@@ -17,12 +18,8 @@ PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
 @pytest.mark.parametrize("retention", [0.9, 0.4, 0.1])
 def test_likelihood_is_where_expectation_maximisation_ends(retention):
-    counts = (
-        np.random.default_rng(4)
-        .multinomial(80, transition_matrix(retention, 4).T @ PRIOR)
-        .astype(float)
-    )
     T, q = transition_matrix(retention, 4), np.full(4, 0.25)
+    counts = np.random.default_rng(4).multinomial(80, T.T @ PRIOR).astype(float)
     for _ in range(20_000):
         q = q * (T @ (counts / counts.sum() / (q @ T)))
     found = prior_by_likelihood(counts, retention)
@@ -75,12 +72,8 @@ HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 
 def two_columns(n=4_000):
     rng = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "answer": rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1]),
-            "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
-        }
-    )
+    answer = rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1])
+    return pd.DataFrame({"answer": answer, "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3])})
 
 
 def audited(folder, X, scheme, *expect):
@@ -99,6 +92,21 @@ def test_one_attribute_by_hand():
     np.testing.assert_allclose(found["accuracy/second"], [1, 0, 1, 0])
 
 
+@pytest.mark.parametrize("pi", [None, (0.3, 0.1, 0.1, 0.2, 0.2, 0.1)])
+@pytest.mark.parametrize("scores", [None, np.arange(6.0)])
+def test_a_mixture_measures_as_its_probabilities_do(pi, scores):
+    rng = np.random.default_rng(7)
+    q, odd = rng.dirichlet(np.ones(6)), {"odd": np.arange(6) % 2 == 1}
+    frame = Frame(q, scores=scores, predicates=odd, parts={"first": 2, "second": 3})
+    bayes, (x, *copies) = Bayes(q, UniformLaw((0.2, 0.6), 6, True, pi)), rng.integers(0, 6, (3, 50))
+    dense = measured(bayes.posterior(copies), frame, np.arange(50), x)
+    found = mixture_measures(*bayes.mixture(copies), frame, x)
+    for one, other in zip(found, dense, strict=True):
+        assert list(one) == list(other)
+        for name in one:
+            np.testing.assert_allclose(one[name], other[name], atol=1e-12, err_msg=name)
+
+
 def test_known_attributes_restrict_posterior_and_prior():
     frame = Frame(np.array([0.4, 0.1, 0.3, 0.2]), known=np.array([0, 0, 1, 1]))
     P, possible = np.array([[0.1, 0.3, 0.6, 0.0]]), frame.known == 0
@@ -111,12 +119,8 @@ def test_known_attributes_restrict_posterior_and_prior():
 def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):
     X, rng = two_columns(), np.random.default_rng(2)
     n, ill = len(X), X.illness == "yes"
-    copy = pd.DataFrame(
-        {
-            "answer": np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n)),
-            "illness": rng.choice(["no", "yes"], n),
-        }
-    )
+    answer = np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n))
+    copy = X.assign(answer=answer, illness=rng.choice(["no", "yes"], n))
     copy.to_csv(tmp_path / "copy.csv", index=False)
     result = audited(
         tmp_path, X, {"name": "published-categories", "copies": [str(tmp_path / "copy.csv")]}
@@ -147,10 +151,7 @@ def test_belief_in_one_value_by_hand():
     believed = [30 * 0.65, 60 * 0.7, 10 * 0.9]
     squares = [15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81]
     sums = Sums({}, np.array([100.0]), np.array([[30.0, 60.0, 10.0], believed, squares]), {})
-    assert sums.most_believed(prior) == (
-        pytest.approx(0.5),
-        pytest.approx(0.05 / np.sqrt(30) / 0.7),
-    )
+    assert sums.most_believed(prior) == pytest.approx((0.5, 0.05 / np.sqrt(30) / 0.7))
     none = Sums({}, np.zeros(1), np.zeros((3, 1)), {})
     assert none.most_believed(np.ones(1)) is None
 

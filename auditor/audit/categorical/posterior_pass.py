@@ -22,11 +22,21 @@ from auditor.audit.categorical.release import (
     UniformRelease,
     distinct,
     expected,
+    marginals,
     measured,
 )
 from auditor.audit.numeric.moment_pass import Added, Draw, key_of
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Flags, Indices, unprinted
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Coalition,
+    Coalitions,
+    Codes,
+    Flags,
+    Indices,
+    unprinted,
+)
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
 from auditor.scenario.model import AttackUse
@@ -201,13 +211,57 @@ class MeasureJob(Job[Found]):
                 alike.setdefault(counting if counting in part.fits else one, []).append(one)
             for one, every in alike.items():
                 fit, copies = part.fits[one], [block.copy(number) for number in one]
-                found, places = list[Measured](), list[Indices]()
-                for P, possible, some, u in posteriors(fit, block.x, copies, rows):
-                    found.append(measured(P, fit[1], u, x[some], possible))
-                    places.append(some)
-                all_of, some = Measured.joined(found), np.concatenate(places)
+                all_of, some = measures(fit, block.x, copies, rows)
                 sums = all_of, x[some], group[some], fit[1].prior.size, self.groups[-1][-1][0] + 1
                 into.add(Found({each: Sums.of(*sums) for each in every}))
+
+
+def measures(
+    fit: Fit, x: Codes, copies: Sequence[Codes], rows: Indices
+) -> tuple[Measured, Indices]:
+    """Measures of a block's attacked records, and their places in ``rows``."""
+    (inference, frame), truth = fit, x[rows].astype(np.intp)
+    mixed = inference.mixture([copy[rows] for copy in copies])
+    if mixed is not None and frame.known is None and frame.rho is None:
+        return mixture_measures(*mixed, frame, truth), np.arange(rows.size)
+    found, places = list[Measured](), list[Indices]()
+    for P, possible, some, u in posteriors(fit, x, copies, rows):
+        found.append(measured(P, frame, u, truth[some], possible))
+        places.append(some)
+    return Measured.joined(found), np.concatenate(places)
+
+
+def mixture_measures(w: Array, y: Codes, frame: Frame, x: Indices) -> Measured:
+    """`measured` of posteriors ``P = (1 − w)·q + w·1_y``, with w, y and x of shape (m,)."""
+    q, sizes, rest = frame.prior, tuple(frame.parts.values()), 1.0 - w
+
+    def figures(q: Array, y: Codes, x: Indices) -> Arrays:
+        """``P(x)``, ``max P``, squared error, and accuracy."""
+        top = q.argmax()
+        own, shown, most = rest * q[x] + w * (x == y), rest * q[y] + w, rest * q[top]
+        # |P|² = (1 − w)² |q|² + w ((1 − w) q_y + P_y)
+        square = rest * rest * (q @ q) + w * (rest * q[y] + shown)
+        right = (np.where(shown > most, y, top) == x).astype(np.float64)
+        return own, np.maximum(shown, most), np.maximum(square - 2.0 * own + 1.0, 0.0), right
+
+    own, largest, error, right = figures(q, y, x)
+    found = {"reconstruction_probability": own, "posterior_max": largest, "accuracy": right}
+    if frame.prior_is_exact:
+        found["mutual_information"] = np.log2(own / q[x])
+    if frame.scores is not None:
+        mean = rest * (q @ frame.scores) + w * frame.scores[y]
+        error = (mean - frame.scores[x]) ** 2
+    found["squared_error"] = error
+    places = (np.unravel_index(codes, sizes) if sizes else () for codes in (y, x))
+    for name, part, *pair in zip(frame.parts, marginals(q[None], sizes), *places, strict=True):
+        *_, found[f"squared_error/{name}"], found[f"accuracy/{name}"] = figures(part[0], *pair)
+    growth = {"*": w * (1.0 - q[y])}
+    for name, holds in frame.predicates.items():
+        before = q @ holds
+        growth[name] = w * (holds[y] - before)
+        belief = before + growth[name]
+        found[f"reconstruction_probability/{name}"] = np.where(holds[x], belief, 1.0 - belief)
+    return Measured(found, growth)
 
 
 def posteriors(

@@ -27,8 +27,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.base import DataError, pd, scipy
-from auditor.base.types import Array, Generator, Pair
+from auditor.base import DataError, scipy
+from auditor.base.types import Array, Generator, Indices, Pair
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Outline, Synthetic
 from auditor.numerics.statistics import root
@@ -185,17 +185,11 @@ class Values(Synthetic):
     def domains(self) -> dict[str, list[Any]]:
         return {self.column: list(range(1, self.weights().size + 1))}
 
-    def frame(self, rows: int | None, rng: Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: Generator) -> dict[str, Indices]:
         cumulative = np.cumsum(self.weights())
         draws = rng.random(self.usual_rows if rows is None else rows) * cumulative[-1]
-        return pd.DataFrame(
-            {
-                self.column: np.searchsorted(cumulative, draws, side="right").clip(
-                    max=cumulative.size - 1
-                )
-                + 1
-            }
-        )
+        places = np.searchsorted(cumulative, draws, side="right")
+        return {self.column: places.clip(max=cumulative.size - 1) + 1}
 
 
 @register
