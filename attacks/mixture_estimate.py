@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -55,10 +56,10 @@ from auditor.plugin import (
 )
 
 from ._channel import Channel, channels
-from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
+from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, Risk, learn
 from ._expectation_propagation import RowsInAnyNoise
 from ._fits import fitted_once, some_rows
-from ._lattice import OnLattices, fitted_heaps
+from ._lattice import OnLattices, filled_steps, fitted_heaps, reweighted_risk
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -117,41 +118,52 @@ class MixtureEstimate(RowAttack):
 def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]) -> PosteriorMean:
     """Return the posterior mean, with noise treated as Gaussian."""
     seen, most = Seen.of(view), attack.parameters.components
-    share = seen.pencil.share
+    share, A, mu, steps = seen.pencil.share, seen.pencil.basis, seen.mu, view.steps()
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
     rows = NoisyRows(np.empty((0, share.size)), 1.0 - share, np.zeros_like(share))
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
-        rows, A = replace(rows, u=u), seen.pencil.basis
-        prior = fitted_prior("mixture", prior, rows, A, most, (u, rows.s, A))
-    return PosteriorMean(
-        seen, on_lattices(view, "mixture", prior, rows, seen.pencil.basis, seen.mu)
-    )
+        rows, noise = replace(rows, u=u), np.sqrt(A**2 @ rows.s)
+        steps = filled_steps(steps, noise, np.ptp(u @ A.T, axis=0))
+        risk, inputs = partial(reweighted_risk, A, mu, steps), (u, rows.s, A, mu, steps)
+        prior = fitted_prior("mixture", prior, rows, A, most, inputs, risk)
+    return PosteriorMean(seen, on_lattices(view, "mixture", prior, rows, A, mu, steps=steps))
 
 
 def on_lattices(
-    view: View, kind: str, prior: Mixture, rows: NoisyRows, A: Array, mu: Array, first: int = 0
+    view: View,
+    kind: str,
+    prior: Mixture,
+    rows: NoisyRows,
+    A: Array,
+    mu: Array,
+    first: int = 0,
+    steps: Array | None = None,
 ) -> OnLattices:
     """Return posterior means of attributes from ``first``, ``mu + A v``.
 
-    With fitted heaps.
+    With fitted heaps; ``steps`` are by default the recorded ones.
     """
-    posterior, steps = Posterior(prior, rows.s), view.steps()[first : first + len(A)]
-    name = f"heaps of {kind}"
-    if name not in view.starts:
-        view.starts[name] = fitted_heaps(posterior, rows.u, A, mu, steps)
-    return OnLattices(posterior, A, mu, view.starts[name])
+    posterior = Posterior(prior, rows.s)
+    steps = view.steps()[first : first + len(A)] if steps is None else steps
+    return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
 
 
 def fitted_prior(
-    kind: object, start: Mixture, rows: NoisyRows, A: Array, most: int, inputs: Sequence[Array]
+    kind: object,
+    start: Mixture,
+    rows: NoisyRows,
+    A: Array,
+    most: int,
+    inputs: Sequence[Array],
+    risk: Risk | None = None,
 ) -> Mixture:
     """Return the mixture learnt from rows.
 
     Once for equal ``kind`` and ``inputs``. ``inputs`` determine ``rows`` and ``start``. Other
     parameters as for ``learn``.
     """
-    return fitted_once(lambda: learn(start, rows, A, most), (kind, most), *inputs)
+    return fitted_once(lambda: learn(start, rows, A, most, risk), (kind, most), *inputs)
 
 
 def least_noise(view: View) -> Array:
