@@ -13,7 +13,8 @@
 ``b`` is affine in ``u``, so a step needs each component's weighted moments of ``u`` and K matrices of
 shape (r, r). Noise of another law has its own expected moments (``_expectation_propagation``).
 
-The number of components doubles from 1 while the held-out likelihood rises by a standard error.
+The number of components doubles from 1 while the held-out likelihood rises by a standard error. A
+component shares as many rows with all others as it has dimensions, and one: few rows then suffice.
 
 *Atoms.* A point mass is a component whose variance converges slowly to 0. A component much narrower
 than the noise becomes an atom at once, unless that lowers the held-out likelihood.
@@ -303,13 +304,6 @@ def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, 
     return Mixture(total / total.sum(), prior.means + moved, V), found.log_likelihood
 
 
-def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
-    """Run EM from a start, first under normal noise."""
-    if type(rows) is not NoisyRows:
-        prior = climbed(prior, NoisyRows(rows.u, rows.s, rows.fourth))
-    return climbed(prior, rows)
-
-
 def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
     """Run EM from a start until a step gains less than ``GAIN``."""
     parameters = prior.means.shape[1] * (prior.means.shape[1] + 3) / 2
@@ -398,18 +392,18 @@ def learn(
     most = min(most, n // (ROWS_PER_COMPONENT if rows.s.all() else every))
     rows = rows.part(np.lexsort(rows.u.T))
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
-    held, rest = rows.part(~teaching), rows.part(teaching)
-
+    held, plain = rows.part(~teaching), NoisyRows(rows.u, rows.s, rows.fourth)
+    rest = plain.part(teaching)  # noise of another law is fitted as normal first
     found, tried = [start], start
     judged, failures = held.chances(start)[1], 0
     while tried.size < most and failures < PATIENCE:
         grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        fitted = [deconvolved(grown, rest)]
+        fitted = [climbed(grown, rest)]
         pointed = with_atoms(fitted[0], rest.s, A)
         if not np.array_equal(pointed.covariances, fitted[0].covariances):
-            fitted.insert(0, deconvolved(pointed, rest))
+            fitted.insert(0, climbed(pointed, rest))
         fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
         tried, likelihood = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = likelihood - judged
@@ -421,4 +415,7 @@ def learn(
     if risk is not None and best is not start:
         risks = [risk(Posterior(mixture, rows.s), rest.u, held.u) for mixture in found]
         best = found[int(np.argmin(risks))]
-    return best if best is start else deconvolved(best, rows)
+    if best is start:
+        return best
+    best = climbed(best, plain)
+    return best if type(rows) is NoisyRows else climbed(best, rows)
