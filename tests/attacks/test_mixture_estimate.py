@@ -113,7 +113,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     u = x + np.sqrt(s) * rng.normal(size=(n, 1))
     start = Mixture(np.ones(1), u.mean(axis=0)[None], np.array([[[u.var() - s[0]]]]))
     found = learn(start, in_normal_noise(u, s), np.eye(1), 8)
-    atoms = found.covariances[:, 0, 0] < 1e-12
+    atoms = found.covariances[:, 0, 0] < 0.25 * s
     assert found.weights[atoms].sum() == pytest.approx(0.4, abs=4 * np.sqrt(0.24 / n) + 0.02)
     assert np.abs(found.means[atoms]).max() < 0.1  # noise is 0.22
     exact = Posterior(
@@ -236,10 +236,11 @@ def test_a_lattice_s_posterior_is_bayes_rule_over_its_points():
     y, s = np.array([[4.4], [-0.5], [7.2]]), np.array([0.49])
     chance = h * np.exp(-0.5 * points**2 / 25.0 - 0.5 * (y - points) ** 2 / s)
     found = OnLattices(Posterior(prior, s), np.eye(1), np.zeros(1), {0: (points, h)}).mean(y)
-    np.testing.assert_allclose(found[:, 0], chance @ points / chance.sum(axis=1), rtol=1e-6)
+    # a component of weight 1e-3 reaches all points
+    np.testing.assert_allclose(found[:, 0], chance @ points / chance.sum(axis=1), rtol=3e-5)
 
 
-def test_heaps_are_learnt_and_continuous_values_have_none():
+def test_heaps_are_learnt_where_there_are_any():
     rng = np.random.default_rng(9)
     x, s = np.rint(rng.normal(0.0, 8.0, 6000)), np.array([4.0])
     x = np.where(rng.random(6000) < 0.7, 10.0 * np.rint(x / 10.0), x)  # most are tens
@@ -254,14 +255,16 @@ def test_heaps_are_learnt_and_continuous_values_have_none():
     assert ((found - x) ** 2).mean() < 1.05 * ((true - x) ** 2).mean()
     z = rng.normal(0.0, 8.0, (6000, 1))
     noisy = z + 2.0 * rng.normal(size=z.shape)
-    assert fitted_heaps(posterior, noisy, np.eye(1), np.zeros(1), np.array([np.nan])) == {}
+    heaps = fitted_heaps(posterior, noisy, np.eye(1), np.zeros(1), np.sqrt(s) / 2.0)
+    found = OnLattices(posterior, np.eye(1), np.zeros(1), heaps).mean(noisy)
+    assert ((found - posterior.mean(noisy)) ** 2).mean() < 0.01 * s  # normal values have none
     # normal values on a fine lattice have no heaps: the weights stay even
     p, f = (densities(each, y, one, np.arange(-30.0, 31.0)) for each in (posterior, posterior))
     np.testing.assert_allclose(weights(p, f), 1.0)
 
 
 def test_known_steps_are_used():
-    """Independent counts under noise of a fifth of a step."""
+    """Independent counts under noise of a fifth of a step; unknown steps are mostly found."""
     X = np.random.default_rng(11).poisson(2.0, (3000, 3)).astype(float)
     release = auditor.perturb(X, "corner-wave", [0.02, 0.3], seed=2**40 + 6)
     scaled = auditor.perturb(X * np.pi, "corner-wave", [0.02, 0.3], seed=2**40 + 6)
@@ -269,4 +272,40 @@ def test_known_steps_are_used():
         auditor.attack("mixture-estimate", each, original=original).normalized_error
         for each, original in ((release, X), (scaled, X * np.pi))
     )
-    assert on < 0.7 * off
+    assert on < off < 0.3 * 0.02 / 1.02
+
+
+def test_the_estimated_risk_is_the_squared_error_s_expectation():
+    """20,000 rows: three deviations of the mean difference."""
+    rng = np.random.default_rng(5)
+    x, s = drawn(CLUSTERS, 20_000, rng), np.full(2, NOISE)
+    v = x + np.sqrt(s) * rng.normal(size=x.shape)
+    A, mu = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([3.0, -1.0])
+    points, h = np.arange(-4.0, 12.0, 0.4), np.linspace(0.5, 3.0, 40)
+    for heaps in ({}, {0: (points, h)}):
+        placed = OnLattices(Posterior(CLUSTERS, s), A, mu, heaps)
+        error = ((placed.mean(v) - mu - x @ A.T) ** 2).sum(axis=1) / NOISE
+        off = placed.risk(v) - error
+        assert abs(off.mean()) < 3.0 * off.std() / np.sqrt(len(off))
+
+
+def test_few_rows_of_many_attributes_have_components():
+    """Three distant clusters in ten attributes: 240 rows, and 66 parameters in a component."""
+    rng = np.random.default_rng(7)
+    X = 3.0 * rng.normal(size=(3, 10))[rng.integers(0, 3, 240)] + rng.normal(size=(240, 10))
+    release = auditor.perturb(X, "corner-wave", [0.1], seed=2**40 + 9)
+    found, linear = (auditor.attack(name, release) for name in ("mixture-estimate", "llse"))
+    assert found.normalized_error < 0.7 * linear.normalized_error
+
+
+def test_shared_rows_by_hand():
+    """Harmonic means: equal components and atoms stay."""
+    V, s = np.array([[[1.0, 0.3], [0.3, 2.0]]] * 2), np.array([0.3, 0.2])
+    alike = Mixture(np.array([0.6, 0.4]), np.zeros((2, 2)), V)
+    np.testing.assert_allclose(_deconvolution.common(alike, s), V)
+    # of T = 1 + 1 and 7 + 1 in equal shares 3.2, less the noise 2.2
+    two = Mixture(np.array([0.5, 0.5]), np.zeros((2, 1)), np.array([[[1.0]], [[7.0]]]))
+    found = _deconvolution.common(two, np.ones(1))[:, 0, 0]
+    np.testing.assert_allclose(found, [2 * 2.2 / 3.2, 2 * 7 * 2.2 / 9.2])
+    V[1, 0] = V[1, :, 0] = 0.0
+    assert (_deconvolution.common(alike, s)[1, 0] == 0.0).all()
