@@ -80,7 +80,7 @@ class HiddenMarkov(RowAttack):
         "Rows follow one another (time, place, a sorted file) and move between states; the adversary knows the law of the noise, "
         "which is independent between rows; states are learnt from the copies."
     )
-    wins = "Wins in small sorted tables of groups that differ, where levels jump and where states alternate; on records in no order it is llse."
+    wins = "Wins in small sorted tables of groups that differ, where levels jump or states alternate; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         check_rows(view, *ROWS)
