@@ -62,6 +62,8 @@ SEGMENT_VALUES = 2**19
 """Approximate number of sums of segments, which bounds their rows."""
 LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
 """Share of the variance in levels and chance of an end at the start; least variance of noise."""
+SURE_OF = 3.0
+"""Standard errors by which adjacent rows must agree."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
 
@@ -87,12 +89,10 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        if "states" not in view.starts:
-            found = best_states(u, s, STATES) if release.get("moves", s.any()) else None
-            view.starts["states"] = () if found is None else (found.size,)
-            release.setdefault("moves", found is not None)
-        else:
-            found = best_states(u, s, view.starts["states"])
+        tried = STATES if release.get("moves", s.any()) else ()
+        found = best_states(u, s, view.starts.get("states", tried))
+        view.starts.setdefault("states", (found.size,) if found else ())
+        release.setdefault("moves", found is not None)
         return Smoothed(seen.values(found.mean(u, s) if found else u * (1.0 - s)))
 
 
@@ -171,12 +171,10 @@ class Levels(NamedTuple):
         # in reversed rows, a segment from row a ends at row n − a
         back = np.where(start < 0, -np.inf, E[n - 1 - first, np.arange(L)])
         before, after = before_each(E), before_each(back)
-        ends = (
-            np.lib.stride_tricks.sliding_window_view(before, L)[:n] + after[L - 1 : -1][::-1, None]
-        )
-        q = np.exp(ends + E - before[-1])
+        windows_before = np.lib.stride_tricks.sliding_window_view(before, L)[:n]
+        q = np.exp(windows_before + E + after[L - 1 : -1][::-1, None] - before[-1])
         log = before[-1] - 0.5 * (v**2).sum() + n * np.linalg.slogdet(self.inverse)[1]
-        return Segments(v, length, q, sums, means, float(log))
+        return Segments(v, length, q, sums, means, log)
 
 
 class Segments(NamedTuple):
@@ -197,18 +195,17 @@ class Segments(NamedTuple):
         """Posterior means of rows' levels, shape (n, r)."""
         n, each = len(self.v), self.q[:, :, None] * self.means
         steps = np.pad(-each.sum(axis=1), ((1, 0), (0, 0)))
-        for size, one in zip(self.length.tolist(), each.swapaxes(0, 1), strict=True):
-            steps[: n + 1 - size] += one[size - 1 :]
+        for k, size in enumerate(self.length):
+            steps[: n + 1 - size] += each[size - 1 :, k]
         return np.asarray(np.cumsum(steps, axis=0)[:n])
 
     def fitted(self, levels: Levels, s: Array) -> Levels:
         """Return the levels of an EM step."""
-        (n, r), rows = self.v.shape, self.q * self.length
-        means = self.means.reshape(-1, r)
-        squares = (rows.reshape(-1, 1) * means).T @ means
+        n, rows, both = len(self.v), self.q * self.length, ((0, 1), (0, 1))
+        squares = np.tensordot(rows[:, :, None] * self.means, self.means, both)
         spread = levels.D / (1.0 + self.length[:, None] * levels.D)
         squares += np.diag(rows.sum(axis=0) @ spread)
-        crossed = (self.q[:, :, None] * self.sums).reshape(-1, r).T @ means
+        crossed = np.tensordot(self.q[:, :, None] * self.sums, self.means, both)
         rest = self.v.T @ self.v - crossed - crossed.T + squares
         B, T = (levels.R @ each @ levels.R.T / n for each in (squares, rest))
         rest = clip_to_psd(np.diag(1.0 - s) - B)
@@ -216,7 +213,7 @@ class Segments(NamedTuple):
         w = np.mean(2.0 * np.diag(B) / (2.0 * np.diag(B) + np.diag(T)))
         T = np.diag(s) + clip_to_psd(w * (T - np.diag(s)) + (1.0 - w) * rest)
         p = np.clip(self.q.sum() / n, 1.0 / n, 0.5)
-        return Levels.of(np.diag(1.0 - s) - rest, T, float(p))
+        return Levels.of(np.diag(1.0 - s) - rest, T, p)
 
 
 def before_each(E: Array) -> Array:
@@ -231,8 +228,8 @@ def before_each(E: Array) -> Array:
 
 def new_states(u: Array, s: Array) -> NewStates | None:
     """Return estimates under levels that jump, or None if rows have no order."""
-    (n, r), s, last = u.shape, np.clip(s, LEAST, 1.0 - LEAST), -np.inf
-    B = np.diag(LEVEL * (1.0 - s))
+    (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
+    B = LEVEL * np.diag(1.0 - s)
     levels = Levels.of(B, np.eye(r) - B, ENDS)
     for _ in range(MOST_STEPS):
         found = levels.segments(u)
@@ -241,7 +238,10 @@ def new_states(u: Array, s: Array) -> NewStates | None:
         last, levels = found.log, found.fitted(levels, s)
     found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
     alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
-    if found.log - alone < cost * (law + 1.0):
+    # long tails raise the likelihood by chance
+    agreed = found.v[1:] * found.v[:-1] @ levels.D
+    unsure = agreed.sum() < SURE_OF * np.linalg.norm(agreed)
+    if unsure or found.log - alone < cost * (law + 1.0):
         return None
     estimates = u - (found.v - found.levels) @ levels.inverse * s
     log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
