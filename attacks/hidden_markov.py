@@ -8,10 +8,15 @@
 | ``q_t`` | posterior of the states of row t given all rows | (K,) | rabiner1989 |
 | ``b_tk`` | ``m_k + V_k (V_k + diag(s))⁻¹ (u_t − m_k)`` | (r,) | bovy2011 |
 | ``x̂_t`` | ``mu + A⁺ Σ_k q_tk b_tk`` | (N,) | |
+| ``θ_t`` | level of row t, normal with covariance B, in segments of rows that end with chance p | (r,) | barry1992 |
+| ``T`` | covariance of ``u_t − θ_t``, with noise ``diag(s)`` | (r, r) | |
+| ``R, D`` | ``T = RRᵀ``, ``B = R D Rᵀ``: ``v = R⁻¹u`` has independent levels and rest | (r, r), (r,) | |
 
 EM starts from clusters of ``matern-smoother``'s estimates and of five adjacent rows' components. The
 number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it
-by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``.
+by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. As one more
+choice, each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
+with θ̂ summed over all segments (barry1992) and B, T and p by EM.
 
 *Not checked*: noise that is independent between rows, and normal states. Few rows suffice, where
 ``mixture-estimate`` holds out too many. Other noise is treated as Gaussian.
@@ -19,15 +24,18 @@ by less than they cost, rows have no order, also for noisier copies, and the att
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.plugin import (
     Array,
     Cost,
     Estimated,
+    Indices,
     Perfect,
     Reconstruction,
     RowAttack,
@@ -43,11 +51,19 @@ from .trend_smoother import Smoothed, check_rows, smoothed
 
 ROWS = (100, 5_000)
 """Fewest and most rows. EM on more takes seconds; `neighbour-mixture` fits them."""
-STATES = (2, 3, 4, 6, 8)
+NEW = 0
+STATES = (NEW, 2, 3, 4, 6, 8)
+"""Tried numbers of states. ``NEW`` stands for one of each segment of rows."""
 MOST_STEPS, WINDOW = 40, 128
 """Most EM steps, and most rows of a window, an eighth of few rows."""
 NARROW, AROUND = 0.1, 2
 """States' share of the variance at the start, and rows on either side that clusters look at."""
+SEGMENT_VALUES = 2**19
+"""Approximate number of sums of segments, which bounds their rows."""
+LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
+"""Share of the variance in levels and chance of an end at the start; least variance of noise."""
+SURE_OF = 3.0
+"""Standard errors by which adjacent rows must agree."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
 
@@ -66,19 +82,17 @@ class HiddenMarkov(RowAttack):
         "Rows follow one another (time, place, a sorted file) and move between states; the adversary knows the law of the noise, "
         "which is independent between rows; states are learnt from the copies."
     )
-    wins = "Wins in small sorted tables of groups that differ, and where states alternate; on records in no order it is llse."
+    wins = "Wins in small sorted tables of groups that differ, where levels jump or states alternate; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         check_rows(view, *ROWS)
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        if "states" not in view.starts:
-            found = best_states(u, s, STATES) if release.get("moves", s.any()) else None
-            view.starts["states"] = () if found is None else (found.prior.size,)
-            release.setdefault("moves", found is not None)
-        else:
-            found = best_states(u, s, view.starts["states"])
+        tried = STATES if release.get("moves", s.any()) else ()
+        found = best_states(u, s, view.starts.get("states", tried))
+        view.starts.setdefault("states", (found.size,) if found else ())
+        release.setdefault("moves", found is not None)
         return Smoothed(seen.values(found.mean(u, s) if found else u * (1.0 - s)))
 
 
@@ -93,6 +107,10 @@ class States:
     alpha: Array
     A: Array
     score: float = -np.inf
+
+    @property
+    def size(self) -> int:
+        return self.prior.size
 
     def chances(self, u: Array, s: Array) -> tuple[Array, Array]:
         """Return likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
@@ -110,14 +128,135 @@ class States:
         return np.einsum("nk,nkr->nr", q, self.given(u, s))
 
 
-def best_states(u: Array, s: Array, numbers: Iterable[int]) -> States | None:
+@dataclass(frozen=True, eq=False, repr=False)
+class NewStates:
+    """Estimates if each segment of rows has a state of its own."""
+
+    estimates: Array
+    score: float
+    size = NEW
+
+    def mean(self, u: Array, s: Array) -> Array:
+        return self.estimates
+
+
+class Levels(NamedTuple):
+    """Law of ``θ``: ``R``, ``R⁻¹``, ``D`` and p."""
+
+    R: Array
+    inverse: Array
+    D: Array
+    p: float
+
+    @classmethod
+    def of(cls, B: Array, T: Array, p: float) -> Levels:
+        L = np.linalg.cholesky(T)
+        half = np.linalg.inv(L)
+        D, Q = np.linalg.eigh(half @ B @ half.T)
+        return cls(L @ Q, Q.T @ half, np.maximum(D, 0.0), p)
+
+    def segments(self, u: Array) -> Segments:
+        """Return the posterior of segments of rows u, shape (n, r)."""
+        v, n = u @ self.inverse.T, len(u)
+        L = min(n, 1 + SEGMENT_VALUES // u.size)
+        length = np.arange(L, 0, -1)
+        start = np.arange(1, n + 1)[:, None] - length
+        first = np.maximum(start, 0)
+        sums = np.cumsum(np.pad(v, ((1, 0), (0, 0))), axis=0)
+        sums, m = sums[1:, None] - sums[first], length[:, None] * self.D
+        means = sums * (self.D / (1.0 + m))
+        E = 0.5 * (np.einsum("nlr,nlr->nl", means, sums) - np.log1p(m).sum(axis=1))
+        E += np.log(self.p) + (length - 1) * np.log1p(-self.p)
+        E[start < 0] = -np.inf
+        # in reversed rows, a segment from row a ends at row n − a
+        back = np.where(start < 0, -np.inf, E[n - 1 - first, np.arange(L)])
+        before, after = before_each(E), before_each(back)
+        windows_before = np.lib.stride_tricks.sliding_window_view(before, L)[:n]
+        q = np.exp(windows_before + E + after[L - 1 : -1][::-1, None] - before[-1])
+        log = before[-1] - 0.5 * (v**2).sum() + n * np.linalg.slogdet(self.inverse)[1]
+        return Segments(v, length, q, sums, means, log)
+
+
+class Segments(NamedTuple):
+    """Posterior of segments by last row and length, from rows ``v = R⁻¹u``.
+
+    Probabilities ``q`` have shape (n, L), sums of v and mean levels (n, L, r).
+    """
+
+    v: Array
+    length: Indices
+    q: Array
+    sums: Array
+    means: Array
+    log: float
+
+    @property
+    def levels(self) -> Array:
+        """Posterior means of rows' levels, shape (n, r)."""
+        n, each = len(self.v), self.q[:, :, None] * self.means
+        steps = np.pad(-each.sum(axis=1), ((1, 0), (0, 0)))
+        for k, size in enumerate(self.length):
+            steps[: n + 1 - size] += each[size - 1 :, k]
+        return np.asarray(np.cumsum(steps, axis=0)[:n])
+
+    def fitted(self, levels: Levels, s: Array) -> Levels:
+        """Return the levels of an EM step."""
+        n, rows, both = len(self.v), self.q * self.length, ((0, 1), (0, 1))
+        squares = np.tensordot(rows[:, :, None] * self.means, self.means, both)
+        spread = levels.D / (1.0 + self.length[:, None] * levels.D)
+        squares += np.diag(rows.sum(axis=0) @ spread)
+        crossed = np.tensordot(self.q[:, :, None] * self.sums, self.means, both)
+        rest = self.v.T @ self.v - crossed - crossed.T + squares
+        B, T = (levels.R @ each @ levels.R.T / n for each in (squares, rest))
+        rest = clip_to_psd(np.diag(1.0 - s) - B)
+        # two estimates of T, of variances 2T²/n and, by the known data, 4TB/n
+        w = np.mean(2.0 * np.diag(B) / (2.0 * np.diag(B) + np.diag(T)))
+        T = np.diag(s) + clip_to_psd(w * (T - np.diag(s)) + (1.0 - w) * rest)
+        p = np.clip(self.q.sum() / n, 1.0 / n, 0.5)
+        return Levels.of(np.diag(1.0 - s) - rest, T, p)
+
+
+def before_each(E: Array) -> Array:
+    """Return log-likelihoods of all rows before a row, after L − 1 of none, shape (L + n,)."""
+    n, L = E.shape
+    found = np.full(L + n, -np.inf)
+    found[L - 1] = 0.0
+    for t, each in enumerate(E):
+        found[L + t] = np.logaddexp.reduce(found[t : t + L] + each)
+    return found
+
+
+def new_states(u: Array, s: Array) -> NewStates | None:
+    """Return estimates under levels that jump, or None if rows have no order."""
+    (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
+    B = LEVEL * np.diag(1.0 - s)
+    levels = Levels.of(B, np.eye(r) - B, ENDS)
+    for _ in range(MOST_STEPS):
+        found = levels.segments(u)
+        if found.log - last < GAIN:
+            break
+        last, levels = found.log, found.fitted(levels, s)
+    found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
+    alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
+    # long tails raise the likelihood by chance
+    agreed = found.v[1:] * found.v[:-1] @ levels.D
+    unsure = agreed.sum() < SURE_OF * np.linalg.norm(agreed)
+    if unsure or found.log - alone < cost * (law + 1.0):
+        return None
+    estimates = u - (found.v - found.levels) @ levels.inverse * s
+    log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
+    return NewStates(estimates, log - cost * (2.0 * law + 1.0))
+
+
+def best_states(u: Array, s: Array, numbers: Sequence[int]) -> States | NewStates | None:
     """Return the states of the highest score, or None if there is one state or no order."""
     near = np.pad(u, ((AROUND, AROUND), (0, 0)), mode="symmetric")
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
     starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
-    best, failures = None, 0
-    for K in numbers:
+    best: States | NewStates | None = new_states(u, s) if NEW in numbers else None
+    failures = 0
+    for K in filter(None, numbers):
         tried = [fitted_states(u, s, x, K) for x in starts]
         found = max((one for one in tried if one), key=lambda one: one.score, default=None)
         if found is not None and (best is None or found.score > best.score):
