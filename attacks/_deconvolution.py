@@ -304,10 +304,17 @@ def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, 
     return Mixture(total / total.sum(), prior.means + moved, V), found.log_likelihood
 
 
+def rows_of_own(r: int) -> int:
+    """Return the rows of a component that need no further ones."""
+    return ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2
+
+
 def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
     """Run EM from a start until a step gains less than ``GAIN``."""
-    parameters = prior.means.shape[1] * (prior.means.shape[1] + 3) / 2
-    last, shared = -np.inf, prior.means.shape[1] + 1 if rows.s.all() else 0
+    K, r = prior.means.shape
+    parameters = r * (r + 3) / 2
+    few = len(rows.u) < K * rows_of_own(r)
+    last, shared = -np.inf, r + 1 if few and rows.s.all() else 0
     least = GAIN * max(1.0, len(rows.u) / 5_000) * max(1.0, parameters / MANY_PARAMETERS)
     for _ in range(rows.most_steps):
         new, likelihood = em_step(prior, rows, shared)
@@ -388,8 +395,7 @@ def learn(
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start
-    every = ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2
-    most = min(most, n // (ROWS_PER_COMPONENT if rows.s.all() else every))
+    most = min(most, n // (ROWS_PER_COMPONENT if rows.s.all() else rows_of_own(r)))
     rows = rows.part(np.lexsort(rows.u.T))
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
     held, plain = rows.part(~teaching), NoisyRows(rows.u, rows.s, rows.fourth)
@@ -412,7 +418,7 @@ def learn(
         else:
             failures += 1
     best = found[-1]
-    if risk is not None and best is not start:
+    if risk is not None and best is not start and n <= FIRST_LOOK:
         risks = [risk(Posterior(mixture, rows.s), rest.u, held.u) for mixture in found]
         best = found[int(np.argmin(risks))]
     if best is start:

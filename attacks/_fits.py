@@ -51,12 +51,13 @@ def some_rows(
     rows, keys, limit = list[Array](), np.empty(0), np.inf
     for copies in blocks:
         drawn = rng.random(len(copies[0]))
-        few = drawn < limit
+        few = slice(None) if limit == np.inf else np.flatnonzero(drawn < limit)
         rows.append(of([copy[few] for copy in copies]))
         keys = np.append(keys, drawn[few])
         if len(keys) > MOST_ROWS:
             limit = np.partition(keys, MOST_ROWS)[MOST_ROWS]  # of the records with the least keys
-    return np.concatenate(rows)[keys < limit]
+    found = np.concatenate(rows)
+    return found if limit == np.inf else found[np.flatnonzero(keys < limit)]
 
 
 def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
