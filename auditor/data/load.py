@@ -36,8 +36,7 @@ from auditor.data.columns.checks import (
 )
 from auditor.data.columns.readings import readings
 from auditor.data.columns.scan import FileRows, Scale
-from auditor.data.formats import file_kinds
-from auditor.data.formats.file_kinds import is_parquet
+from auditor.data.formats.file_kinds import SAID, SUFFIXES, is_parquet
 from auditor.data.formats.parts import (
     Piece,
     as_spelt,
@@ -399,7 +398,7 @@ def files_of(
     for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
     there = located(source, base)
-    if split_name(source)[0].lower().endswith(file_kinds.SUFFIXES):
+    if split_name(source)[0].lower().endswith(SUFFIXES):
         if not there:
             where = " in the current folder"
             if base is not None:
@@ -410,7 +409,7 @@ def files_of(
         if source.endswith(("/", "\\")):
             raise DataError(f"there is no folder {quoted(source)}")
         raise DataError(
-            f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts"
+            f"source {quoted(source)} is neither a registered source nor {SAID}, nor a folder of parts"
         )
     path = there[0]
     if not path.is_dir():
