@@ -36,7 +36,6 @@ from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
-from auditor.audit.insider.learner import binned, edges_of
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
@@ -124,7 +123,6 @@ def predicted(
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
     P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
     shown = [column.values for column in beside if column.values.dtype.kind != "U"]
-    gates = [binned(v, edges_of(v)) for v in shown]
     parts = folds_of(rows, [(column.name, column.values) for column in beside])
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
@@ -145,7 +143,7 @@ def predicted(
         chances = list(trees.staged_predict_proba(features[rows[tested]]))
         for stage, found in zip(STAGES, P[:-1], strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
-        agree = by_agreement(x, own, size, rows[taught], rows[tested], gates).toarray().clip(0, 1)
+        agree = by_agreement(x, own, size, rows[taught], rows[tested], shown).toarray().clip(0, 1)
         agree /= np.maximum(agree.sum(axis=1, keepdims=True), 1.0)
         others = np.where(agree > 0, 0.0, prior)
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)

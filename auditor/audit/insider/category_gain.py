@@ -28,7 +28,7 @@ import numpy as np
 
 from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.gain import judged, widest
-from auditor.audit.insider.learner import HELPS, WEAK, dealt, grower
+from auditor.audit.insider.learner import HELPS, WEAK, binned, dealt, edges_of, grower
 from auditor.audit.numeric.error_tally import FEWEST_TREE_ROWS, TREE_FITS
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Codes, Indices
@@ -125,12 +125,12 @@ def by_agreement(
     size: int,
     taught: Indices,
     tested: Indices,
-    beside: Sequence[Indices] = (),
+    beside: Sequence[Array | Indices] = (),
 ) -> Any:
     """Chances of candidates, by boosted trees on agreement of copies.
 
-    Trees also see those remainders of the row number and bins of shown columns, ``beside``, that
-    help a candidate.
+    Trees also see those remainders of the row number and bins of columns ``beside`` that help a
+    candidate.
     """
     few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
     candidates = [*paired]
@@ -139,7 +139,8 @@ def by_agreement(
     shown = [a == b for a, b in combinations(paired, 2)]
     shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
     features = np.column_stack([*shown, *copies]).astype(np.float64)
-    gates = [*(np.arange(len(x)) % k for k in range(2, PERIODS)), *beside]
+    gates = [np.arange(len(x)) % k for k in range(2, PERIODS)]
+    gates += [binned(v, edges_of(v)) for v in beside]
     total: Any = indicators(copies[0][tested], size, np.zeros(len(tested)))
     for place, values in enumerate(candidates):
         earlier = np.array(candidates[:place], dtype=np.intp).reshape(place, len(x))
