@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
-from auditor.results.records import ExpectationRecord, Remedy
+from auditor.results.records import FITTED, ExpectationRecord, Remedy
 
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
@@ -334,6 +334,8 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
         return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
+    if not remedy.levels and remedy.attack == FITTED:
+        return f"{name}: no level is known to help; leave out or perturb the shown columns, and shuffle the rows, as they tell {what}."
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""

@@ -151,6 +151,7 @@ def test_a_remedy_in_words():
     assert "no level is known to help; corner-wave at levels of at least 1" in released(
         lossless=1.0
     )
+    assert "leave out or perturb the shown columns" in released(attack="fitted-to-originals")
     assert "retention of at most 0.7, 0.6 would leave half of the categories" in released(
         levels=[0.7, 0.6], attribute="*", kind="retention"
     )
