@@ -331,11 +331,11 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     if remedy.lossless is not None:
         scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
         other = f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"
+    if not remedy.levels and remedy.attack == FITTED:
+        return f"{name}: no level is known to help; leave out or perturb the shown columns, and shuffle the rows, as they tell {what}."
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
         return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
-    if not remedy.levels and remedy.attack == FITTED:
-        return f"{name}: no level is known to help; leave out or perturb the shown columns, and shuffle the rows, as they tell {what}."
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""
