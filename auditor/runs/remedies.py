@@ -31,7 +31,15 @@ from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.statistics import root
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.measurements import Measurements
-from auditor.results.records import Measurement, Remedy, cells, in_clear, mean_theory, pooled
+from auditor.results.records import (
+    FITTED,
+    Measurement,
+    Remedy,
+    cells,
+    in_clear,
+    mean_theory,
+    pooled,
+)
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.replacement.base import UniformScheme
@@ -127,7 +135,9 @@ def _added(
         lossless=1.0,
         estimated=estimated,
     )
-    if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
+    if one.attack == FITTED or left < NOTHING:  # shown columns tell the attribute at any level
+        return remedy
+    if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes:
         return remedy
     j = attributes.index(one.attribute)
     known = tuple(place for place, name in enumerate(attributes) if name in clear)
