@@ -151,9 +151,10 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         compared=len(shared),
         old=_called(old),
         now=_called(new),
-        only_new=Counter(map(_group, appeared)),
-        only_old=Counter(map(_group, gone)),
-        lost=lost,
+        # a copy of a Counter by `asdict` would count its pairs
+        only_new=dict(Counter(map(_group, appeared))),
+        only_old=dict(Counter(map(_group, gone))),
+        lost=dict(lost),
         stated_new=_stated(new, old),
         stated_old=_stated(old, new),
         refuted=len(refuted),
