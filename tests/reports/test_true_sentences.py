@@ -67,6 +67,7 @@ def test_little_noise_beside_a_missing_code_is_not_exact(tmp_path):
     assert "pay exactly" not in said
 
 
+@pytest.mark.slow
 def test_values_that_no_copy_shows_are_not_said_to_stand(tmp_path):
     table = pd.DataFrame({"pay": RNG.lognormal(8, 0.5, N).round(2), "age": RNG.uniform(18, 90, N)})
     spread = 2 * table.std().to_numpy()

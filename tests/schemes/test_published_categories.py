@@ -96,6 +96,7 @@ def test_an_honest_multilevel_release_holds_without_a_word_of_its_law_and_nothin
     assert {record.error_bar for record in measured if record.metric == "accuracy"} == {"jackknife"}
 
 
+@pytest.mark.slow
 def test_a_stated_law_is_compared_and_no_proof(tmp_path):
     large = Folder(tmp_path, 8_000)
     honest = large.uniform("uniform-multilevel", [0.7, 0.4])
