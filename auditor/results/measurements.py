@@ -330,9 +330,9 @@ def from_parquet(content: bytes) -> Measurements:
         for field in Measurement._fields:
             found = table[field]
             if field in NUMBERS:
-                columns[field] = np.array(
-                    found.to_pylist(), dtype=np.float64
-                )  # `to_numpy` imports pandas
+                numbers = np.array(found.to_pylist(), np.float64)  # `to_numpy` imports pandas
+                numbers.flags.writeable = False
+                columns[field] = numbers
             else:
                 values = map(_hashable, found.to_pylist())
                 columns[field] = Coded.of(names.get(each, each) for each in values)
