@@ -184,6 +184,8 @@ def _gate_and_action(
         why = "pooled copies were not tried"
     elif one.finding == "undecided":
         why = "whether pooling helps is open"
+    elif one.unused:
+        why = "no attack could use a shown column"
     elif missed and missed.status == "fails":
         why = f"`{missed.expectation}` fails"
     distance = abs(left.value - target)
@@ -191,6 +193,8 @@ def _gate_and_action(
     action = "Add noise, or audit more records or replicates."
     if untried:
         action = "Measure pooled copies: `coalitions: [subsets]`."
+    elif one.unused and bar.state != "open":
+        action = "Leave that column out, or declare a random one as `key`."
     elif missed and all(each.state == "good" for each in found):
         action = "Make the expectation hold, or state the bound that you accept."
     elif left.half and rows and distance < left.half < FURTHEST * distance:
