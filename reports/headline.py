@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -93,6 +94,10 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
         reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
+        missed = _missed(result)
+        if missed and missed.status == "fails" and bar.state != "bad":
+            why = re.split(r"(?<=\)); ", missed.why)[0]
+            reasons.insert(0, f"`{missed.expectation}` fails: {isolated(clipped(why, 250))}.")
     tried = len(
         {each.attack for each in result.measurements if each.attack and each.status == "ok"}
     )

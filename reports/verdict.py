@@ -385,16 +385,20 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
     """Share that must stay unknown, and the outcome of this expectation."""
-    found = [
-        (float(bound), record.status)
-        for record in reading.result.expectations
-        if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme)
-        for unknown in [record.where.get("unknown")]  # results files may be edited
-        if isinstance(unknown, dict) and isinstance(bound := unknown.get("at-least"), int | float)
-    ]
-    statuses = [status for _, status in found]
-    status = next((one for one in ("fails", "undecided", "holds") if one in statuses), "")
-    return max((bound for bound, _ in found), default=HALF), status
+    found, bounds = list[str](), list[float]()
+    for record in reading.result.expectations:
+        if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme):
+            least = _stated(record.where.get("unknown"), "at-least")
+            if least is not None or _stated(record.where.get("close"), "at-most") is not None:
+                found.append(record.status)
+            bounds += [] if least is None else [least]
+    status = next((one for one in ("fails", "undecided", "holds") if one in found), "")
+    return max(bounds, default=HALF), status
+
+
+def _stated(bounds: Any, end: str) -> float | None:
+    found = bounds.get(end) if isinstance(bounds, dict) else None  # results files may be edited
+    return float(found) if isinstance(found, int | float) else None
 
 
 class _Judge:

@@ -113,16 +113,23 @@ def test_a_tick_needs_the_whole_interval_at_the_target(value, half, state):
 def test_the_target_is_that_of_the_scenario_and_its_outcome_counts():
     result = audited([error("age", 0.8, 0.01), error("*", 0.8, 0.01)])
 
-    def state(status, **unknown):
-        where = {"unknown": {name.replace("_", "-"): bound for name, bound in unknown.items()}}
+    def state(status, figure="unknown", **bounds):
+        where = {figure: {name.replace("_", "-"): bound for name, bound in bounds.items()}}
         record = ExpectationRecord(
-            expectation="exposure", where=where, status=status, observed=None, bound=0.5, why=""
-        )
-        return verdicts(Reading(result.model_copy(update={"expectations": [record]})))[0].state
+            expectation="exposure", where=where, status=status, observed=None, bound=0.5,
+            why="close guesses 0.4, wanted at most 0.1 (a group); 1 of 2 hold",
+        )  # fmt: skip
+        reading = Reading(result.model_copy(update={"expectations": [record]}))
+        found = verdicts(reading)
+        first = headline(reading, found).reasons[0]
+        fails = found[0].state == "bad" and found[0].target < 0.8
+        assert said(first).endswith("wanted at most 0.1 (a group).") == fails
+        return found[0].state
 
     assert state("holds", at_least=0.9) == "bad"
     assert state("undecided", at_least=0.5) == "open"
     assert state("holds", at_least=0.5) == state("fails", at_most=0.1) == "good"
+    assert state("fails", "close", at_most=0.1) == "bad"
 
 
 def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole():
