@@ -224,6 +224,10 @@ def test_errors_and_gains_from_redraws_by_hand():
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
     assert found.paired.std_error[2, 0] == pytest.approx(np.std([0.25, 0.5], ddof=1))
     assert found.distortion.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
+    unsteady = np.array([[9.0, 9.0, 9.0], [0.1, 0.1, 0.1]])[:, :, None].repeat(2, axis=2)
+    for other, spread in ((unsteady, 0.0), (unsteady * [[1], [1], [0.5]], np.nan)):
+        gain = from_redraws([(1,), (2,), (1, 2)], unsteady[0], other, np.full(2, 9.0)).gain
+        np.testing.assert_equal(gain.std_error[2], [spread] * 2)  # each draw's gain is 0, or not
 
 
 def test_reach_is_student_and_past_the_mean():

@@ -258,9 +258,9 @@ def from_redraws(
     again = as_draws(distortion, again, wider)
 
     def steady(denominators: Array, gains: Array) -> Array:
-        """Spread of gains; NaN if a denominator may be near 0."""
+        """Spread of gains; NaN if a denominator may be near 0, unless each draw's gain is 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
-        held = held if noisy else held.all(axis=-1, keepdims=True)
+        held = held | (gains == 0).all(axis=0) if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1) * np.sqrt(wider), np.nan)
 
     # every draw chooses the best copy again
