@@ -186,8 +186,8 @@ class Request:
     """
 
     data: str
-    copies: int
-    unknown: float
+    copies: int = 1
+    unknown: float = 0.5
     utility: str = "mean"
     target: str | None = None
     schemes: Names = ()
