@@ -18,7 +18,7 @@ in clear are not judged.
   values among others leave the verdict undecided instead of «holds».
 - Several categorical columns: ``unknown`` is also the doubt left of the most disclosed value.
 - Copies from files with columns that no attack could use, or with so few records that a leak of the
-  size of the bound could escape the search: undecided.
+  size of the bound, or of a group, could escape the search: undecided.
 - Copies from files that lack records, cells or columns: undecided if the rest carries less noise.
 
 The verdict states the number of attacks.
@@ -27,6 +27,7 @@ The verdict states the number of attacks.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -223,11 +224,19 @@ def _bounded(
     groups = [*cells(found).values()]
     judged = judge_bounds(groups, asked, metric)
     shown = asked.at_most if metric == CLOSE_GUESSES else 1.0 - (asked.at_least or 1.0)
-    files = (one.rows for one in evidence.releases if not one.law and from_files(one))
-    if shown and judged.status == "holds" and (rows := min(files, default=math.inf)) * shown < LEAK:
+    files = [one.rows for one in evidence.releases if not one.law and from_files(one)]
+    holds = judged.status == "holds" and bool(files)
+    if holds and shown and (rows := min(files)) * shown < LEAK:
         lacking += (
             f"no leak was found, but one of {min(LEAK, rows)} of the {rows:,} records could escape "
             f"notice; about {_rounded_up(LEAK / shown):,.0f} records would do; "
+        )
+    stated = (re.search(r"^the group by .* has ([\d,]+) records$", r.reason or "") for r in found)
+    smallest = min((int(size[1].replace(",", "")) for size in stated if size), default=LEAK)
+    if holds and smallest < LEAK:
+        lacking += (
+            f"no leak was found, but one of a group's {smallest} records could escape notice; "
+            f"{LEAK} in every group would do; "
         )
     if lacking:
         status = worst([judged.status, "undecided"])

@@ -38,6 +38,18 @@ def test_a_group_with_little_noise_is_found(tmp_path, leaks, by):
     assert not leaks or ("records" in grouped.why and by in grouped.why)
 
 
+@pytest.mark.parametrize("size", [80, 120])
+def test_a_group_in_which_a_leak_could_hide_gets_no_tick(tmp_path, size):
+    table = pd.DataFrame({"pay": RNG.lognormal(7, 0.4, N), "age": RNG.uniform(18, 90, N)})
+    table["region"] = np.where(RNG.permutation(N) < size, "a", "b")
+    copy = (
+        table[["pay", "age"]] + RNG.normal(size=(N, 2)) * 3 * table[["pay", "age"]].std().to_numpy()
+    )
+    whole, grouped = audit(tmp_path, table, copy, "region").expectations
+    assert (whole.status, grouped.status) == ("holds", "holds" if size > 94 else "undecided")
+    assert ("one of a group's 80 records could escape" in grouped.why) == (size == 80)
+
+
 def test_groups_are_numbered_by_size_and_small_ones_left_out():
     codes = group_codes(np.repeat([3.0, 1.0, 2.0], [70, 49, 50]))
     assert codes.tolist() == [0] * 70 + [-1] * 49 + [1] * 50
