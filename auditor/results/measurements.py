@@ -20,6 +20,7 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import methodcaller
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -155,15 +156,11 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON, as Parquet in base 64."""
+        """Schema of a table in JSON: values, and bytes of numbers and codes in base 64."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(
-                lambda text: from_parquet(b64decode(text)), core_schema.str_schema()
-            ),
+            core_schema.no_info_after_validator_function(_unpacked, core_schema.str_schema()),
             core_schema.is_instance_schema(cls),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda table: b64encode(parquet(table)).decode()
-            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(_packed),
         )
 
     def __repr__(self) -> str:
@@ -212,6 +209,28 @@ def numbers(column: Iterable[float | None]) -> Array:
 
 def _key(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | tuple) else repr(value)
+
+
+def _packed(table: Measurements) -> str:
+    packed: Plain = {}
+    for field, column in table.columns.items():
+        values, held = ([], column) if field in NUMBERS else (column.values, column.places)
+        packed[field] = values, b64encode(held.astype(_type(field, values))).decode()
+    return json.dumps(packed, default=methodcaller("item"))
+
+
+def _unpacked(text: str) -> Measurements:
+    columns: dict[str, Column] = {}
+    for field, (values, content) in json.loads(text).items():
+        held = np.frombuffer(b64decode(content), _type(field, values))
+        columns[field] = (
+            held if field in NUMBERS else Coded(held.astype(int), list(map(_hashable, values)))
+        )
+    return Measurements(columns)
+
+
+def _type(field: str, values: list[Any]) -> Any:
+    return np.float64 if field in NUMBERS else np.min_scalar_type(len(values))
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:
