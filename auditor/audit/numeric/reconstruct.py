@@ -152,12 +152,15 @@ def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tupl
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
     everything = np.concatenate(parts, axis=2).reshape(B * N, 1 + N + MN).T
-    size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
+    size, means = max(FEWEST_ROWS, CHUNK_VALUES // (B * N)), np.tile(centre, 1 + MN // N)
+    ones = np.ones((size, 1 + N + MN))
     for _, x, copies in blocks():
         for start in range(0, len(x), size):
-            rows = np.hstack([part[start : start + size] for part in (x, *copies)])
-            v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
-            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
+            parts = [part[start : start + size] for part in (x, *copies)]
+            v = ones[: len(parts[0])]
+            np.concatenate(parts, axis=1, out=v[:, 1:])
+            v[:, 1:] -= means
+            yield parts[0], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
@@ -229,9 +232,8 @@ def tally_rows(
             errors -= x[here, None]
             tally.add(errors, x[here], start)
             numbers = group[done + start : done + start + len(errors)]
-            for number in np.unique(numbers):
-                part = errors[numbers == number]
-                sums[number] += np.einsum("rbn,rbn->bn", part, part)
+            numbers, firsts = np.unique(numbers, return_index=True)
+            sums[numbers] += np.add.reduceat(np.square(errors), firsts)
         done += len(x)
     return sums, expected
 
