@@ -15,7 +15,6 @@ A swept path's column has numbers only, or text, with other values as JSON.
 from __future__ import annotations
 
 import json
-import math
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -204,7 +203,7 @@ class Measurements(Sequence[Measurement]):
 
 def numbers(column: Iterable[float | None]) -> Array:
     """Numbers as an array, NaN for None."""
-    return np.array([math.nan if value is None else value for value in column], dtype=float)
+    return np.array(list(column), dtype=float)
 
 
 def _key(value: Any) -> Any:
@@ -214,23 +213,19 @@ def _key(value: Any) -> Any:
 def _packed(table: Measurements) -> str:
     packed: Plain = {}
     for field, column in table.columns.items():
-        values, held = ([], column) if field in NUMBERS else (column.values, column.places)
-        packed[field] = values, b64encode(held.astype(_type(field, values))).decode()
+        held, values = (column, ()) if field in NUMBERS else column
+        kind = np.min_scalar_type(len(values)) if values else held.dtype
+        packed[field] = values, kind.str, b64encode(held.astype(kind)).decode()
     return json.dumps(packed, default=methodcaller("item"))
 
 
 def _unpacked(text: str) -> Measurements:
-    columns: dict[str, Column] = {}
-    for field, (values, content) in json.loads(text).items():
-        held = np.frombuffer(b64decode(content), _type(field, values))
-        columns[field] = (
-            held if field in NUMBERS else Coded(held.astype(int), list(map(_hashable, values)))
-        )
+    columns: Plain = {}
+    for field, (values, kind, content) in json.loads(text).items():
+        held = np.frombuffer(b64decode(content), kind)
+        coded = field not in NUMBERS
+        columns[field] = Coded(held.astype(int), [*map(_hashable, values)]) if coded else held
     return Measurements(columns)
-
-
-def _type(field: str, values: list[Any]) -> Any:
-    return np.float64 if field in NUMBERS else np.min_scalar_type(len(values))
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:

@@ -319,7 +319,8 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
     for share in TAILS:
         for end, side in (("lowest", ranks), ("highest", 1.0 - ranks)):
             kinds[f"{{}} in its {end} {share:.0%}"] = side < share
-    data = _centred(np.hstack(list(kinds.values())))
+    data = np.hstack(list(kinds.values()))
+    data -= data.mean(axis=0)
     labels = [kind.format(name) for kind in kinds for name in names]
     sizes = [f"the size of {name}" for name in scores.names]
     own = [*scores.names, *sizes]
@@ -346,9 +347,9 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
     labels = [*names, *scores.names]
     if len(labels) < 2:
         return None
-    waves, pairs = _cosines(np.hstack([ranks, scores.values])), combinations(range(len(labels)), 2)
+    waves = _cosines(np.hstack([ranks, scores.values]))
     waves[: len(names)] -= waves[: len(names)].mean(axis=2, keepdims=True)
-    i, j = np.array(list(pairs)).T
+    i, j = np.array(pairs := list(combinations(range(len(labels)), 2))).T
     squares = sums = np.zeros(1)
     for first in range(0, n, BLOCK):
         some = waves[..., first : first + BLOCK]
@@ -357,12 +358,12 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
         squares = squares + np.einsum("kn,kn->k", left, left)
         sums = sums + left @ some[len(names) :].reshape(-1, some.shape[2]).T
     arguments: list[tuple[int, ...]] = [(i,) for i in range(len(labels)) for _ in range(COSINES)]
-    arguments += [pair for pair in zip(i.tolist(), j.tolist(), strict=True) for _ in range(4)]
+    arguments += [pair for pair in pairs for _ in range(4)]
     of = [" and ".join(labels[i] for i in each) for each in arguments]
     own = np.array([[len(names) + a in each for a in range(d)] for each in arguments])
     length = np.sqrt(np.where(squares > 1e-6 * n, squares, np.inf))
-    sums = np.abs(sums).reshape(len(of), d, COSINES)
-    z = np.where(own, 0.0, sums.max(axis=2) / length[:, None])
+    most = np.abs(sums).reshape(len(of), d, COSINES).max(axis=2)
+    z = np.where(own, 0.0, most / length[:, None])
     where = "a function of {1} is correlated with one of {0}: r ="
     found = largest(z**2 / 2.0 - math.log(2.0), z / math.sqrt(n), 0.0, where, of, scores.names)
     return as_test("functions", [found._replace(tests=COSINES * int((~own).sum()))], n)
@@ -370,13 +371,8 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 def _cosines(u: Array) -> NDArray[np.float32]:
     """Cosines of columns, shape (d, ``COSINES``, n)."""
-    turns = np.ascontiguousarray(np.float32(math.pi) * u.T, dtype=np.float32)[:, None]
-    orders = np.arange(1, COSINES + 1, dtype=np.float32)[:, None]
-    return np.float32(math.sqrt(2.0)) * np.cos(orders * turns)
-
-
-def _centred(a: Array) -> Array:
-    return a - a.mean(axis=0)
+    turns = np.array(math.pi * u.T, np.float32, order="C")[:, None]
+    return math.sqrt(2.0) * np.cos(np.arange(1, COSINES + 1, dtype=np.float32)[:, None] * turns)
 
 
 def _length(a: Array) -> Array:
@@ -414,13 +410,15 @@ def other_rows_test(
 ) -> LawTest:
     """Test correlations with other rows, at every distance."""
     n, found = ordered[0].rows, list[Finding]()
-    first = min(NEAR + 1, n)
-    edges, near = (0, first, max(first, n - NEAR), n), math.log(n / (4.0 * NEAR))
+    end = min(NEAR + 1, n)
+    edges, near = (0, end, max(end, n - NEAR), n), math.log(n / (4.0 * NEAR))
 
     def add(
         S: Array, exponent: Callable[[Array], Array], of: Sequence[str], where: str, scale: float
     ) -> None:
-        for (start, stop), weight in zip(pairwise(edges), (near, -math.log(2.0), near), strict=True):
+        for (start, stop), weight in zip(
+            pairwise(edges), (near, -math.log(2.0), near), strict=True
+        ):
             if start < stop:
                 b, i = peak(np.abs(S[:, start:stop]))
                 figure, text = S[b, start + i], where.format(of[b], _away(start + i, n))
@@ -450,7 +448,7 @@ def other_rows_test(
     ranks = ranks[:n]
     kinds = (normal(ranks), ""), (np.abs(2.0 * ranks - 1.0), "the distance from its median of ")
     for F, size, (data, far) in zip(ordered[0].parts, SIZES, kinds, strict=True):
-        data, own = _centred(data), [size + name for name in columns]
+        data, own = data - data.mean(axis=0), [size + name for name in columns]
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for waves, name in zip(A, names, strict=True):
             z = scipy.fft.irfft(F * waves.conj(), n)

@@ -156,11 +156,11 @@ def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tupl
     ones = np.ones((size, 1 + N + MN))
     for _, x, copies in blocks():
         for start in range(0, len(x), size):
-            parts = [part[start : start + size] for part in (x, *copies)]
-            v = ones[: len(parts[0])]
-            np.concatenate(parts, axis=1, out=v[:, 1:])
+            rows = [part[start : start + size] for part in (x, *copies)]
+            v = ones[: len(rows[0])]
+            np.concatenate(rows, axis=1, out=v[:, 1:])
             v[:, 1:] -= means
-            yield parts[0], (v @ everything).reshape(len(v), B, N)
+            yield rows[0], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
