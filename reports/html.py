@@ -70,22 +70,23 @@ class Html(DocumentRenderer):
         charts = any(document.charts for document in documents)
         bundle = Markup(template("bundle.html") if charts else "")  # auditor_reports.chart
         sources = [inflated(bundle), ours] if charts else [ours]
-        text: str = (
-            environment()
-            .get_template("page.html.j2")
-            .render(
-                documents=documents,
-                overview=overview(documents),
-                charts=charts,
-                steps=SCALE,
-                style=style,
-                script=ours,
-                bundle=bundle,
-                config=json_block(CONFIG),
-                policy=content_policy(sources, [style]),
-            )
+        return filled(
+            "page.html.j2",
+            documents=documents,
+            overview=overview(documents),
+            charts=charts,
+            steps=SCALE,
+            style=style,
+            script=ours,
+            bundle=bundle,
+            config=json_block(CONFIG),
+            policy=content_policy(sources, [style]),
         )
-        return text
+
+
+def filled(name: str, escape: bool = True, **values: Any) -> str:
+    """Text of a template."""
+    return str(environment(escape=escape).get_template(name).render(values))
 
 
 @cache

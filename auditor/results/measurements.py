@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from array import array
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import methodcaller
@@ -155,11 +154,13 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON: values, and bytes of numbers and codes in base 64."""
+        """Schema of a table in JSON, as text of its columns: numbers, or codes and values."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(_unpacked, core_schema.str_schema()),
+            core_schema.no_info_after_validator_function(_read, core_schema.str_schema()),
             core_schema.is_instance_schema(cls),
-            serialization=core_schema.plain_serializer_function_ser_schema(_packed),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda table: json.dumps(table.columns, default=methodcaller("tolist"))
+            ),
         )
 
     def __repr__(self) -> str:
@@ -210,21 +211,13 @@ def _key(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | tuple) else repr(value)
 
 
-def _packed(table: Measurements) -> str:
-    packed: Plain = {}
-    for field, column in table.columns.items():
-        held, values = (column, ()) if field in NUMBERS else column
-        kind = np.min_scalar_type(len(values)) if values else held.dtype
-        packed[field] = values, kind.str, b64encode(held.astype(kind)).decode()
-    return json.dumps(packed, default=methodcaller("item"))
-
-
-def _unpacked(text: str) -> Measurements:
+def _read(text: str) -> Measurements:
     columns: Plain = {}
-    for field, (values, kind, content) in json.loads(text).items():
-        held = np.frombuffer(b64decode(content), kind)
-        coded = field not in NUMBERS
-        columns[field] = Coded(held.astype(int), [*map(_hashable, values)]) if coded else held
+    for field, held in json.loads(text).items():
+        if field in NUMBERS:
+            columns[field] = np.array(held, dtype=float)
+        else:
+            columns[field] = Coded(np.array(held[0], dtype=int), [*map(_hashable, held[1])])
     return Measurements(columns)
 
 

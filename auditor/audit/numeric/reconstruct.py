@@ -152,15 +152,12 @@ def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tupl
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
     everything = np.concatenate(parts, axis=2).reshape(B * N, 1 + N + MN).T
-    size, means = max(FEWEST_ROWS, CHUNK_VALUES // (B * N)), np.tile(centre, 1 + MN // N)
-    ones = np.ones((size, 1 + N + MN))
+    size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
     for _, x, copies in blocks():
         for start in range(0, len(x), size):
-            rows = [part[start : start + size] for part in (x, *copies)]
-            v = ones[: len(rows[0])]
-            np.concatenate(rows, axis=1, out=v[:, 1:])
-            v[:, 1:] -= means
-            yield rows[0], (v @ everything).reshape(len(v), B, N)
+            rows = np.hstack([part[start : start + size] for part in (x, *copies)])
+            v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
+            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
