@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -426,9 +426,7 @@ def other_rows_test(
                 x, tests = float(exponent(figure)) + weight, len(S) * (stop - start)
                 found.append(Finding(x, float(figure) / scale, 0.0, text, tests))
 
-    def chaos(S: Array) -> Array:
-        return chaos_exponent(S, n / 2.0)
-
+    chaos = partial(chaos_exponent, F_squared=n / 2.0)
     for order in ordered:
         for F, size in zip(order.parts, SIZES, strict=True):
             own = [size + name for name in columns]
