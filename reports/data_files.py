@@ -23,7 +23,7 @@ from auditor.results.comparison import (
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 
-from .html import environment
+from .html import filled
 from .matrix import gathered
 from .reading import Reading
 from .sentences import check, partial_text
@@ -88,12 +88,7 @@ class Junit(Renderer):
     name = "junit"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        text: str = (
-            environment(escape=False)
-            .get_template("junit.xml.j2")
-            .render(suites=[*map(_suite, results)])
-        )
-        return text
+        return filled("junit.xml.j2", escape=False, suites=[*map(_suite, results)])
 
 
 def _suite(result: AuditResult) -> Plain:

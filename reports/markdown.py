@@ -9,7 +9,7 @@ from auditor.registry import register
 
 from .document import Document, overview
 from .figures import said
-from .html import environment
+from .html import environment, filled
 from .renderer import DocumentRenderer
 
 
@@ -20,11 +20,10 @@ class Markdown(DocumentRenderer):
     name = "markdown"
 
     def written(self, documents: Sequence[Document]) -> str:
-        page = environment(escape=False)
-        page.filters |= {"safe_text": safe, "fence": fence}
-        template = page.get_template("report.md.j2")
-        text: str = template.render(documents=documents, overview=overview(documents))
-        return text
+        environment(escape=False).filters |= {"safe_text": safe, "fence": fence}
+        return filled(
+            "report.md.j2", escape=False, documents=documents, overview=overview(documents)
+        )
 
 
 def safe(text: str) -> str:

@@ -17,7 +17,7 @@ from .audit_charts import charts
 from .audit_document import audit_document
 from .chart import CONFIG, Chart
 from .figures import template
-from .html import environment
+from .html import filled
 from .reading import Reading
 
 WIDTH, PAIR = 560, 360
@@ -145,11 +145,10 @@ class Notebook(Renderer):
     name = "notebook"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        template = environment().get_template("notebook.html.j2")
         documents = [audit_document(result, brief=True) for result in results]
         blocks = [[held for one in each.sections for held in one.blocks] for each in documents]
         return "\n".join(
-            template.render(document=one, blocks=held)
+            filled("notebook.html.j2", document=one, blocks=held)
             for one, held in zip(documents, blocks, strict=True)
         )
 

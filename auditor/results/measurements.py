@@ -15,11 +15,10 @@ A swept path's column has numbers only, or text, with other values as JSON.
 from __future__ import annotations
 
 import json
-import math
 from array import array
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import methodcaller
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -155,14 +154,12 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON, as Parquet in base 64."""
+        """Schema of a table in JSON, as text of its columns: numbers, or codes and values."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(
-                lambda text: from_parquet(b64decode(text)), core_schema.str_schema()
-            ),
+            core_schema.no_info_after_validator_function(_read, core_schema.str_schema()),
             core_schema.is_instance_schema(cls),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda table: b64encode(parquet(table)).decode()
+                lambda table: json.dumps(table.columns, default=methodcaller("tolist"))
             ),
         )
 
@@ -207,11 +204,21 @@ class Measurements(Sequence[Measurement]):
 
 def numbers(column: Iterable[float | None]) -> Array:
     """Numbers as an array, NaN for None."""
-    return np.array([math.nan if value is None else value for value in column], dtype=float)
+    return np.array(list(column), dtype=float)
 
 
 def _key(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | tuple) else repr(value)
+
+
+def _read(text: str) -> Measurements:
+    columns: Plain = {}
+    for field, held in json.loads(text).items():
+        if field in NUMBERS:
+            columns[field] = np.array(held, dtype=float)
+        else:
+            columns[field] = Coded(np.array(held[0], dtype=int), [*map(_hashable, held[1])])
+    return Measurements(columns)
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:

@@ -35,7 +35,7 @@ from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 
-FORMAT = 4
+FORMAT = 5
 FOLDER = "finished-tasks"
 WRITTEN = ("results.json", "results.parquet", "report.html")
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")

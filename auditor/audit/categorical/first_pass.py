@@ -173,8 +173,7 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     of, every = counted.of(size), np.arange(size)
     if (law.chance(counted.a, counted.y) <= 0).any():
         return 0.0, 1
-    expecting = law.expecting(of, FEWEST_EXPECTED)
-    found = counted.joined(expecting, size)
+    found = counted + law.expecting(of, FEWEST_EXPECTED)
     expected = of[found.a] * law.chance(found.a, found.y)
     large, same = expected >= FEWEST_EXPECTED, found.a == found.y
     totals = np.array([of @ law.chance(every, every), of.sum()])

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, partial
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 groups."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and that order the rows."""
-RUNS, COSINES = 16, 12
+RUNS, COSINES, BLOCK = 16, 12, 2**12
 TAILS = 0.05, 0.01
 """Shares of the lowest and of the highest originals."""
 NEAR = 4
@@ -319,16 +319,17 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
     for share in TAILS:
         for end, side in (("lowest", ranks), ("highest", 1.0 - ranks)):
             kinds[f"{{}} in its {end} {share:.0%}"] = side < share
-    data = _centred(np.hstack(list(kinds.values())))
+    data = np.hstack(list(kinds.values()))
+    data -= data.mean(axis=0)
     labels = [kind.format(name) for kind in kinds for name in names]
     sizes = [f"the size of {name}" for name in scores.names]
+    own = [*scores.names, *sizes]
     both, column, found = np.hstack([scores.g, scores.w]), np.arange(2 * d) % d, list[Finding]()
     for given, g, left, right in (
-        (both, both, [*scores.names, *sizes], [*scores.names, *sizes]),
-        (data, every.g, labels, every.names),
-        (data, scores.w, labels, sizes),
+        (both, both, own, own),
+        (data, np.hstack([every.g, scores.w]), labels, [*every.names, *sizes]),
     ):
-        z = (given / _length(given)).T @ g
+        z = given.T @ g / _length(given)[:, None]
         if given is both:  # each pair of columns once
             z[column[:, None] >= column] = 0.0
         where = "{1} is correlated with {0}: r ="
@@ -343,34 +344,35 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
     products of two cosines.
     """
     n, d = scores.values.shape
-    waves = [wave - wave.mean(axis=0) for wave in (_cosines(column) for column in ranks.T)]
-    cosines = [_cosines(column) for column in scores.values.T]
     labels = [*names, *scores.names]
     if len(labels) < 2:
         return None
-    single, pairs = [*waves, *cosines], list(combinations(range(len(labels)), 2))
-    products = [(single[i][:, :2, None] * single[j][:, None, :2]).reshape(n, 4) for i, j in pairs]
-    left = np.hstack([*single, *products])
+    waves = _cosines(np.hstack([ranks, scores.values]))
+    waves[: len(names)] -= waves[: len(names)].mean(axis=2, keepdims=True)
+    i, j = np.array(pairs := list(combinations(range(len(labels)), 2))).T
+    squares = sums = np.zeros(1)
+    for first in range(0, n, BLOCK):
+        some = waves[..., first : first + BLOCK]
+        products = some[i, :2, None] * some[j, None, :2]
+        left = np.concatenate([each.reshape(-1, some.shape[2]) for each in (some, products)])
+        squares = squares + np.einsum("kn,kn->k", left, left)
+        sums = sums + left @ some[len(names) :].reshape(-1, some.shape[2]).T
     arguments: list[tuple[int, ...]] = [(i,) for i in range(len(labels)) for _ in range(COSINES)]
     arguments += [pair for pair in pairs for _ in range(4)]
     of = [" and ".join(labels[i] for i in each) for each in arguments]
     own = np.array([[len(names) + a in each for a in range(d)] for each in arguments])
-    squares = np.einsum("nk,nk->k", left, left, dtype=np.float64)
     length = np.sqrt(np.where(squares > 1e-6 * n, squares, np.inf))
-    sums = np.abs(left.T @ np.hstack(cosines)).reshape(len(of), d, COSINES)
-    z = np.where(own, 0.0, sums.max(axis=2) / length[:, None])
+    most = np.abs(sums).reshape(len(of), d, COSINES).max(axis=2)
+    z = np.where(own, 0.0, most / length[:, None])
     where = "a function of {1} is correlated with one of {0}: r ="
     found = largest(z**2 / 2.0 - math.log(2.0), z / math.sqrt(n), 0.0, where, of, scores.names)
     return as_test("functions", [found._replace(tests=COSINES * int((~own).sum()))], n)
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    turns = np.outer(np.arange(1, COSINES + 1), u).astype(np.float32)
-    return np.float32(math.sqrt(2.0)) * np.cos(np.float32(math.pi) * turns).T
-
-
-def _centred(a: Array) -> Array:
-    return a - a.mean(axis=0)
+    """Cosines of columns, shape (d, ``COSINES``, n)."""
+    turns = np.array(math.pi * u.T, np.float32, order="C")[:, None]
+    return math.sqrt(2.0) * np.cos(np.arange(1, COSINES + 1, dtype=np.float32)[:, None] * turns)
 
 
 def _length(a: Array) -> Array:
@@ -408,24 +410,23 @@ def other_rows_test(
 ) -> LawTest:
     """Test correlations with other rows, at every distance."""
     n, found = ordered[0].rows, list[Finding]()
-    lags = np.arange(n)
-    near = np.minimum(lags, n - lags) <= NEAR
-    parts = [(lags[near], math.log(n / (4.0 * NEAR))), (lags[~near], -math.log(2.0))]
+    end = min(NEAR + 1, n)
+    edges, near = (0, end, max(end, n - NEAR), n), math.log(n / (4.0 * NEAR))
 
     def add(
         S: Array, exponent: Callable[[Array], Array], of: Sequence[str], where: str, scale: float
     ) -> None:
-        for some, weight in parts:
-            if some.size:
-                b, i = peak(np.abs(S[:, some]))
-                figure, text = S[b, some[i]], where.format(of[b], _away(int(some[i]), n))
+        for (start, stop), weight in zip(
+            pairwise(edges), (near, -math.log(2.0), near), strict=True
+        ):
+            if start < stop:
+                b, i = peak(np.abs(S[:, start:stop]))
+                figure, text = S[b, start + i], where.format(of[b], _away(start + i, n))
                 text = text.replace(f"with {of[b]} ", "with its own value ")
-                x = float(exponent(figure)) + weight
-                found.append(Finding(x, float(figure) / scale, 0.0, text, len(S) * some.size))
+                x, tests = float(exponent(figure)) + weight, len(S) * (stop - start)
+                found.append(Finding(x, float(figure) / scale, 0.0, text, tests))
 
-    def chaos(S: Array) -> Array:
-        return chaos_exponent(S, n / 2.0)
-
+    chaos = partial(chaos_exponent, F_squared=n / 2.0)
     for order in ordered:
         for F, size in zip(order.parts, SIZES, strict=True):
             own = [size + name for name in columns]
@@ -445,7 +446,7 @@ def other_rows_test(
     ranks = ranks[:n]
     kinds = (normal(ranks), ""), (np.abs(2.0 * ranks - 1.0), "the distance from its median of ")
     for F, size, (data, far) in zip(ordered[0].parts, SIZES, kinds, strict=True):
-        data, own = _centred(data), [size + name for name in columns]
+        data, own = data - data.mean(axis=0), [size + name for name in columns]
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for waves, name in zip(A, names, strict=True):
             z = scipy.fft.irfft(F * waves.conj(), n)

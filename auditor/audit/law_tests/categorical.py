@@ -125,16 +125,12 @@ class Pairs:
         keys, records = np.unique(a * MOST_VALUES + y, return_counts=True)
         return cls(keys // MOST_VALUES, keys % MOST_VALUES, records)
 
-    def joined(self, other: Pairs, size: int) -> Pairs:
-        """Counts of all records; values are below ``size``."""
-        keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
-        keys, place = np.unique(keys, return_inverse=True)
-        records = np.bincount(place, np.append(self.records, other.records))
-        return Pairs(keys // size, keys % size, records.astype(np.int64))
-
     def __add__(self, other: Pairs) -> Pairs:
         """Counts of all records."""
-        return self.joined(other, int(MOST_VALUES))
+        keys = np.concatenate([each.a * MOST_VALUES + each.y for each in (self, other)])
+        keys, place = np.unique(keys, return_inverse=True)
+        records = np.bincount(place, np.append(self.records, other.records))
+        return Pairs(keys // MOST_VALUES, keys % MOST_VALUES, records.astype(np.int64))
 
     def of(self, size: int) -> Array:
         """Records of each source value, shape (s,)."""
@@ -290,7 +286,7 @@ def count_tests(
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
         where = f"the share of one value that becomes another one in {name} is"
-        found = counted.joined(each.expecting(of, FEWEST_EXPECTED), law.size)
+        found = counted + each.expecting(of, FEWEST_EXPECTED)
         chance = each.chance(found.a, found.y)
         least = least_likely(found.records, of[found.a], chance, where)
         cells.append(least._replace(tests=int((of > 0).sum()) * law.size))

@@ -229,9 +229,8 @@ def tally_rows(
             errors -= x[here, None]
             tally.add(errors, x[here], start)
             numbers = group[done + start : done + start + len(errors)]
-            for number in np.unique(numbers):
-                part = errors[numbers == number]
-                sums[number] += np.einsum("rbn,rbn->bn", part, part)
+            numbers, firsts = np.unique(numbers, return_index=True)
+            sums[numbers] += np.add.reduceat(np.square(errors), firsts)
         done += len(x)
     return sums, expected
 
