@@ -27,6 +27,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from auditor.base import pa, pd, pq, scipy, visible_on_one_line
 from auditor.base.types import Array, Flags, Indices, Names, Options, Plain
+from auditor.numerics.blocks import seal
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
@@ -85,6 +86,7 @@ class Measurements(Sequence[Measurement]):
 
     def __init__(self, columns: Options) -> None:
         self.columns: Plain = {field: columns[field] for field in Measurement._fields}
+        seal(*self.columns.values())
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Measurements:
@@ -337,9 +339,7 @@ def from_parquet(content: bytes) -> Measurements:
         for field in Measurement._fields:
             found = table[field]
             if field in NUMBERS:
-                numbers = np.array(found.to_pylist(), np.float64)  # `to_numpy` imports pandas
-                numbers.flags.writeable = False
-                columns[field] = numbers
+                columns[field] = np.array(found.to_pylist(), float)  # `to_numpy` imports pandas
             else:
                 values = map(_hashable, found.to_pylist())
                 columns[field] = Coded.of(names.get(each, each) for each in values)
