@@ -39,8 +39,6 @@ CHUNK_VALUES = 2**14
 """Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
 WIDE = 16
 """Attributes beyond which rows are weighed by component: four times as fast with sixty."""
-KEPT = 2**19
-"""Most squares and products of rows that are kept between steps: 4 MB save a third of a step."""
 GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
@@ -93,16 +91,15 @@ class Posterior:
     """Posterior of components and values under normal noise of variances ``s``."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
-        self.prior, self.noise = prior, s
+        self.prior, self.noise, m = prior, s, prior.means[:, :, None]
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
+        half = np.linalg.inv(L)
         log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
-        scale = np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L)
-        self._log_scale = log_weights - np.log(scale).sum(axis=1)
-        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1)
-        shift = -self._half @ prior.means[:, :, None]
-        wide = np.concatenate([self._half, shift], axis=2)
-        self._map = wide.reshape(shift.size, wide.shape[2])
+        log_scale = np.log(np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L))
+        self._log_scale = log_weights - log_scale.sum(axis=1)
+        self._inverse = half.swapaxes(1, 2) @ half  # T⁻¹
+        # ``T⁻¹(u − m)`` is linear in 1 and u
+        self._pull = np.concatenate([-self._inverse @ m, self._inverse], axis=2)
 
     @property
     def size(self) -> int:
@@ -116,56 +113,68 @@ class Posterior:
         """Number of fitted coefficients of an entry of a posterior mean."""
         return self.prior.means.size + self.prior.size
 
-    def _standardised(self, u: Array) -> Array:
-        """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
-        K, r = self.prior.means.shape
-        return (self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
-
-    def _chances(self, z: Array) -> tuple[Array, Array]:
-        return normalised(self._log_scale[:, None] - 0.5 * np.square(z).sum(axis=1))
-
     @property
     def gain(self) -> Array:
         """``V T⁻¹`` of every component, shape (K, r, r)."""
-        return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
+        return self.prior.covariances @ self._inverse
 
-    @property
-    def natural(self) -> Array:
-        """Factors of ``1, u_i, u_i u_j`` (i ≤ j) in ``log α_k N(u; m_k, T_k)``, by component."""
-        m, bend = self.prior.means, self._half.swapaxes(1, 2) @ self._half  # T⁻¹
-        slope, (i, j) = (bend @ m[:, :, None])[:, :, 0], upper(m.shape[1])
-        constant = self._log_scale - 0.5 * (slope * m).sum(axis=1)
-        return np.hstack([constant[:, None], slope, -np.where(i == j, 0.5, 1.0) * bend[:, i, j]])
+    @cached_property
+    def _natural(self) -> Array:
+        """Factors of ``features`` in ``log α_k N(u; m_k, T_k)``, by component."""
+        m, shift = self.prior.means, self._pull[:, :, 0]
+        i, j = upper(m.shape[1])
+        constant = self._log_scale + 0.5 * (shift * m).sum(axis=1)
+        bend = np.where(i == j, 0.5, 1.0) * self._inverse[:, i, j]
+        return np.hstack([constant[:, None], -shift, -bend])
+
+    def _pulled(self, shown: Array) -> Array:
+        """Return ``T⁻¹(u − m)`` of every component, shape (K, r, n), given features."""
+        K, r, wide = self._pull.shape
+        return (self._pull.reshape(K * r, wide) @ shown[:wide]).reshape(K, r, -1)
+
+    def chances_of(self, shown: Array) -> tuple[Array, Array]:
+        """Return ``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
+        m = self.prior.means
+        if m.shape[1] <= WIDE:
+            # one product for all components: three times as fast as by component
+            return normalised(self._natural @ shown)
+        z = self._pulled(shown)
+        squares = np.einsum("krn,rn->kn", z, shown[1:]) - (m[:, None] @ z)[:, 0]
+        return normalised(self._log_scale[:, None] - 0.5 * squares)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
-        return self._chances(self._standardised(u))
+        return self.chances_of(features(u))
 
     def along(self, u: Array, a: Array) -> tuple[Array, Array, Array]:
         """Return the posterior mixture of ``aᵀx`` given rows.
 
         ``q`` and means, shapes (K, n), and deviations, (K,).
         """
-        z, V = self._standardised(u), self.prior.covariances
-        gain = self._half @ V @ a  # aᵀ V T⁻¹ (u − m) = (L⁻¹V a)ᵀ L⁻¹(u − m)
-        mean = (self.prior.means @ a)[:, None] + np.einsum("kr,krn->kn", gain, z)
-        return (
-            self._chances(z)[0],
-            mean,
-            np.sqrt(np.clip(V @ a @ a - (gain**2).sum(axis=1), 0.0, None)),
-        )
+        V, shown = self.prior.covariances, features(u)
+        known = V @ a  # Cov(x, aᵀx)
+        to = (known[:, None] @ self._pull)[:, 0]
+        mean = (self.prior.means @ a)[:, None] + to @ shown[: to.shape[1]]
+        variance = known @ a - (to[:, 1:] * known).sum(axis=1)
+        return self.chances_of(shown)[0], mean, np.sqrt(np.clip(variance, 0.0, None))
 
     def mean(self, u: Array) -> Array:
         """Return the posterior mean, shape (n, r).
 
         ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
-        (K, r), found = self.prior.means.shape, np.array(u)
-        half = self._half.reshape(K * r, r)
-        for start, stop in evenly(0, len(u), K * r, CHUNK_VALUES):
-            z = self._standardised(u[start:stop])
-            z *= self._chances(z)[0][:, None]
-            found[start:stop] -= self.noise * (z.reshape(K * r, stop - start).T @ half)
+        found = np.array(u)
+        for start, stop in evenly(0, len(u), self.prior.means.size, CHUNK_VALUES):
+            shown = features(u[start:stop])
+            q = self.chances_of(shown)[0]
+            found[start:stop] -= self.noise * np.einsum("kn,krn->nr", q, self._pulled(shown))
         return found
+
+
+def features(u: Array) -> Array:
+    """Return ``1, u_i, u_i u_j`` (i ≤ j) of rows, of more than ``WIDE`` attributes ``1, u_i``."""
+    v = np.ascontiguousarray(u.T)
+    i, j = upper(len(v) if len(v) <= WIDE else 0)
+    return np.concatenate([np.ones((1, len(u))), v, v[i] * v[j]])
 
 
 @cache
@@ -228,21 +237,14 @@ class NoisyRows:
         for start, stop in evenly(0, len(self.u), width, CHUNK_VALUES):
             yield self.part(slice(start, stop))
 
-    def _features(self) -> Iterator[Array]:
-        """Yield ``1, u_i, u_i u_j`` (i ≤ j) of pieces."""
-        i, j = upper(self.u.shape[1])
-        for part in self.pieces(1 + self.u.shape[1] + len(i)):
-            u = np.ascontiguousarray(part.u.T)
-            yield np.concatenate([np.ones((1, u.shape[1])), u, u[i] * u[j]])
-
     @cached_property
-    def _kept(self) -> list[Array]:
-        return list(self._features())
+    def _shown(self) -> list[Array]:
+        """Features of pieces, kept between steps."""
+        return [features(part.u) for part in self.pieces(8)]
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         posterior = Posterior(prior, self.s)
-        found = [posterior.chances(part.u) for part in self.pieces(prior.means.size)]
-        q, log_likelihood = zip(*found, strict=True)
+        q, log_likelihood = zip(*map(posterior.chances_of, self._shown), strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
@@ -250,24 +252,18 @@ class NoisyRows:
         m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.s)
         (K, r), log_likelihood = m.shape, 0.0
         (i, j), second = upper(r), np.zeros((K, r, r))
-        sums, natural = np.zeros((K, 1 + r + len(i))), posterior.natural
-        for part in self.pieces(K * r) if r > WIDE else ():
-            q, log = posterior.chances(part.u)
-            sums[:, : 1 + r] += np.column_stack([q.sum(axis=1), q @ part.u])
-            second += [(part.u.T * each) @ part.u for each in q]
+        sums = np.zeros((K, len(self._shown[0])))
+        for shown in self._shown:
+            q, log = posterior.chances_of(shown)
+            sums += q @ shown.T
             log_likelihood += float(log.sum())
-        kept = len(self.u) * sums.shape[1] <= KEPT
-        for features in () if r > WIDE else self._kept if kept else self._features():
-            # log α_k N(u; m_k, T_k) is linear in 1, u_i and u_i u_j: one product gives it for all
-            # components, and one gives all sums (three times as fast as by component)
-            q, log = normalised(natural @ features)
-            sums += q @ features.T
-            log_likelihood += float(log.sum())
+            if r > WIDE:
+                second += [(shown[1:] * each) @ shown[1:].T for each in q]
         total, first = sums[:, 0], sums[:, 1 : 1 + r]
         if r <= WIDE:
             second[:, i, j] = second[:, j, i] = sums[:, 1 + r :]
         d = first - total[:, None] * m
-        second = second - m[:, :, None] * first[:, None] - d[:, :, None] * m[:, None]
+        second -= m[:, :, None] * first[:, None] + d[:, :, None] * m[:, None]
         gain = posterior.gain
         # b − m = V T⁻¹ (u − m), and B = V − V T⁻¹ V
         second = gain @ second @ gain.swapaxes(1, 2) + total[:, None, None] * (V - gain @ V)
