@@ -135,22 +135,26 @@ class Posterior:
     def chances_of(self, shown: Array) -> tuple[Array, Array]:
         """Return ``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
         m = self.prior.means
-        if m.shape[1] <= WIDE:
+        if len(shown) > 1 + m.shape[1]:
             # one product for all components: three times as fast as by component
             return normalised(self._natural @ shown)
         z = self._pulled(shown)
         squares = np.einsum("krn,rn->kn", z, shown[1:]) - (m[:, None] @ z)[:, 0]
         return normalised(self._log_scale[:, None] - 0.5 * squares)
 
+    def _features(self, u: Array) -> Array:
+        # products are dearer than a few components
+        return features(u, min(WIDE, self.size))
+
     def chances(self, u: Array) -> tuple[Array, Array]:
-        return self.chances_of(features(u))
+        return self.chances_of(self._features(u))
 
     def along(self, u: Array, a: Array) -> tuple[Array, Array, Array]:
         """Return the posterior mixture of ``aᵀx`` given rows.
 
         ``q`` and means, shapes (K, n), and deviations, (K,).
         """
-        V, shown = self.prior.covariances, features(u)
+        V, shown = self.prior.covariances, self._features(u)
         known = V @ a  # Cov(x, aᵀx)
         to = (known[:, None] @ self._pull)[:, 0]
         mean = (self.prior.means @ a)[:, None] + to @ shown[: to.shape[1]]
@@ -164,16 +168,16 @@ class Posterior:
         """
         found = np.array(u)
         for start, stop in evenly(0, len(u), self.prior.means.size, CHUNK_VALUES):
-            shown = features(u[start:stop])
+            shown = self._features(u[start:stop])
             q = self.chances_of(shown)[0]
             found[start:stop] -= self.noise * np.einsum("kn,krn->nr", q, self._pulled(shown))
         return found
 
 
-def features(u: Array) -> Array:
-    """Return ``1, u_i, u_i u_j`` (i ≤ j) of rows, of more than ``WIDE`` attributes ``1, u_i``."""
+def features(u: Array, widest: int) -> Array:
+    """Return ``1, u_i, u_i u_j`` (i ≤ j) of rows, beyond ``widest`` attributes ``1, u_i``."""
     v = np.ascontiguousarray(u.T)
-    i, j = upper(len(v) if len(v) <= WIDE else 0)
+    i, j = upper(len(v) if len(v) <= widest else 0)
     return np.concatenate([np.ones((1, len(u))), v, v[i] * v[j]])
 
 
@@ -240,7 +244,7 @@ class NoisyRows:
     @cached_property
     def _shown(self) -> list[Array]:
         """Features of pieces, kept between steps."""
-        return [features(part.u) for part in self.pieces(8)]
+        return [features(part.u, WIDE) for part in self.pieces(8)]
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         posterior = Posterior(prior, self.s)
