@@ -42,6 +42,7 @@ WIDE = 16
 GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
+NROWS = 5000
 GAIN = 0.3
 """EM stops when a step gains less log-likelihood, in nats over all rows or over each 5,000 rows. Run to convergence, deconvolution
 makes spikes."""
@@ -193,7 +194,7 @@ def normalised(log_q: Array) -> tuple[Array, Array]:
     q = np.subtract(log_q, top, out=log_q)
     np.exp(q, out=q)
     total = q.sum(axis=0)
-    q /= total
+    q *= 1.0 / total  # faster than a division
     return q, top + np.log(total)
 
 
@@ -315,7 +316,7 @@ def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
     parameters = r * (r + 3) / 2
     few = len(rows.u) < K * rows_of_own(r)
     last, shared = -np.inf, r + 1 if few and rows.s.all() else 0
-    least = GAIN * max(1.0, len(rows.u) / 5_000) * max(1.0, parameters / MANY_PARAMETERS)
+    least = GAIN * max(1.0, len(rows.u) / NROWS) * max(1.0, parameters / MANY_PARAMETERS)
     for _ in range(rows.most_steps):
         new, likelihood = em_step(prior, rows, shared)
         if likelihood - last < least:
@@ -379,7 +380,8 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
             # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
             # others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
-                V -= np.outer(along, along) / (a @ along)
+                rest = np.eye(len(V)) - np.outer(along, a) / (a @ along)
+                V[:] = rest @ V @ rest.T  # a square: rounding leaves it positive
     return Mixture(prior.weights, prior.means, covariances)
 
 
