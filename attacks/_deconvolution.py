@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.plugin import Array, unprinted
 
 CHUNK_VALUES = 2**14
@@ -42,10 +43,9 @@ WIDE = 16
 GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
-NROWS = 5000
-GAIN = 0.3
-"""EM stops when a step gains less log-likelihood, in nats over all rows or over each 5,000 rows. Run to convergence, deconvolution
-makes spikes."""
+GAIN, SEARCHED, SETTLED = 0.3, 1_000, 5_000
+"""EM stops when a step gains less log-likelihood, in nats over all rows or over each so many: more of
+them while sizes are tried than at the end. Run to convergence, deconvolution makes spikes."""
 MANY_PARAMETERS = 50
 """Parameters of a component beyond which a step must gain in proportion: small gains are then noise (20,000 rows of 60 normal
 attributes: 200 steps of 0.1 s return the start)."""
@@ -94,11 +94,11 @@ class Posterior:
     def __init__(self, prior: Mixture, s: Array) -> None:
         self.prior, self.noise, m = prior, s, prior.means[:, :, None]
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        half = np.linalg.inv(L)
+        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
         log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
         log_scale = np.log(np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L))
         self._log_scale = log_weights - log_scale.sum(axis=1)
-        self._inverse = half.swapaxes(1, 2) @ half  # T⁻¹
+        self._inverse = self._half.swapaxes(1, 2) @ self._half
         # ``T⁻¹(u − m)`` is linear in 1 and u
         self._pull = np.concatenate([-self._inverse @ m, self._inverse], axis=2)
 
@@ -114,10 +114,11 @@ class Posterior:
         """Number of fitted coefficients of an entry of a posterior mean."""
         return self.prior.means.size + self.prior.size
 
-    @property
+    @cached_property
     def gain(self) -> Array:
         """``V T⁻¹`` of every component, shape (K, r, r)."""
-        return self.prior.covariances @ self._inverse
+        # ``V`` times ``T⁻¹`` would be wrong in the sixth digit where noise is lacking
+        return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
 
     @cached_property
     def _natural(self) -> Array:
@@ -150,17 +151,18 @@ class Posterior:
     def chances(self, u: Array) -> tuple[Array, Array]:
         return self.chances_of(self._features(u))
 
-    def along(self, u: Array, a: Array) -> tuple[Array, Array, Array]:
+    def along(self, u: Array, a: Array) -> tuple[Array, Array, Array, Array]:
         """Return the posterior mixture of ``aᵀx`` given rows.
 
-        ``q`` and means, shapes (K, n), and deviations, (K,).
+        ``q`` and means, shapes (K, n), deviations, (K,), and rows' log-likelihoods, (n,).
         """
         V, shown = self.prior.covariances, self._features(u)
-        known = V @ a  # Cov(x, aᵀx)
-        to = (known[:, None] @ self._pull)[:, 0]
-        mean = (self.prior.means @ a)[:, None] + to @ shown[: to.shape[1]]
-        variance = known @ a - (to[:, 1:] * known).sum(axis=1)
-        return self.chances_of(shown)[0], mean, np.sqrt(np.clip(variance, 0.0, None))
+        to = a @ self.gain
+        shift = self.prior.means @ a - (to * self.prior.means).sum(axis=1)
+        mean = shift[:, None] + to @ shown[1 : 1 + a.size]
+        variance = (V @ a * (a - to)).sum(axis=1)
+        q, log_likelihood = self.chances_of(shown)
+        return q, mean, np.sqrt(np.clip(variance, 0.0, None)), log_likelihood
 
     def mean(self, u: Array) -> Array:
         """Return the posterior mean, shape (n, r).
@@ -168,7 +170,7 @@ class Posterior:
         ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
         found = np.array(u)
-        for start, stop in evenly(0, len(u), self.prior.means.size, CHUNK_VALUES):
+        for start, stop in evenly(0, len(u), self.prior.means.size, 4 * CHUNK_VALUES):
             shown = self._features(u[start:stop])
             q = self.chances_of(shown)[0]
             found[start:stop] -= self.noise * np.einsum("kn,krn->nr", q, self._pulled(shown))
@@ -280,13 +282,15 @@ def common(prior: Mixture, s: Array) -> Array:
 
     The latter is of ``T``, less the noise, which is above 0. A component's atom stays an atom.
     """
-    V = prior.covariances
-    precision = np.tensordot(prior.weights, np.linalg.inv(V + np.diag(s)), 1)
-    every = np.linalg.inv(precision) - np.diag(s)
-    # (V⁻¹ + every⁻¹)⁻¹ as a sum of squares, which rounding leaves positive
-    W = np.linalg.pinv(V + every, rcond=GRAIN, hermitian=True) @ V
-    rest = np.eye(len(s)) - W
-    return 2.0 * (rest.swapaxes(1, 2) @ V @ rest + W.swapaxes(1, 2) @ every @ W)
+    values, axes = np.linalg.eigh(prior.covariances)
+    # V = R Rᵀ without variances of rounding errors, which would double in each step
+    R = axes * np.sqrt(np.where(values > GRAIN, values, 0.0))[:, None]
+    one = np.eye(len(s))
+    precision = np.tensordot(prior.weights, np.linalg.inv(prior.covariances + np.diag(s)), 1)
+    every = np.linalg.inv(precision) - np.diag(s) + GRAIN * one
+    # (V⁻¹ + every⁻¹)⁻¹ = R (I + Rᵀ every⁻¹ R)⁻¹ Rᵀ
+    inner = one + R.swapaxes(1, 2) @ np.linalg.solve(every, R)
+    return 2.0 * R @ np.linalg.solve(inner, R.swapaxes(1, 2))
 
 
 def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, float]:
@@ -310,13 +314,13 @@ def rows_of_own(r: int) -> int:
     return ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2
 
 
-def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
-    """Run EM from a start until a step gains less than ``GAIN``."""
+def climbed(prior: Mixture, rows: NoisyRows, per: int) -> Mixture:
+    """Run EM from a start until a step gains less than ``GAIN``, or so much per rows."""
     K, r = prior.means.shape
     parameters = r * (r + 3) / 2
     few = len(rows.u) < K * rows_of_own(r)
     last, shared = -np.inf, r + 1 if few and rows.s.all() else 0
-    least = GAIN * max(1.0, len(rows.u) / NROWS) * max(1.0, parameters / MANY_PARAMETERS)
+    least = GAIN * max(1.0, len(rows.u) / per) * max(1.0, parameters / MANY_PARAMETERS)
     for _ in range(rows.most_steps):
         new, likelihood = em_step(prior, rows, shared)
         if likelihood - last < least:
@@ -380,8 +384,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
             # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
             # others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
-                rest = np.eye(len(V)) - np.outer(along, a) / (a @ along)
-                V[:] = rest @ V @ rest.T  # a square: rounding leaves it positive
+                V[:] = clip_to_psd(V - np.outer(along, along) / (a @ along))
     return Mixture(prior.weights, prior.means, covariances)
 
 
@@ -408,10 +411,10 @@ def learn(
         grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        fitted = [climbed(grown, rest)]
+        fitted = [climbed(grown, rest, SEARCHED)]
         pointed = with_atoms(fitted[0], rest.s, A)
         if not np.array_equal(pointed.covariances, fitted[0].covariances):
-            fitted.insert(0, climbed(pointed, rest))
+            fitted.insert(0, climbed(pointed, rest, SEARCHED))
         fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
         tried, likelihood = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = likelihood - judged
@@ -425,5 +428,5 @@ def learn(
         best = found[int(np.argmin(risks))]
     if best is start:
         return best
-    best = climbed(best, plain)
-    return best if type(rows) is NoisyRows else climbed(best, rows)
+    best = climbed(best, plain, SETTLED)
+    return best if type(rows) is NoisyRows else climbed(best, rows, SETTLED)

@@ -79,17 +79,19 @@ class OnLattices:
         for j, (points, h) in self.heaps.items():
             wide = self._widened(j)
             for start, stop in evenly(0, len(v), len(h), HELD_VALUES):
-                p = densities(wide, v[start:stop], self.A[j], points - self.mu[j])
+                p, _ = densities(wide, v[start:stop], self.A[j], points - self.mu[j])
                 total, first = p @ h, p @ (h * points)
                 np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
 
     @cached_property
     def _inverse(self) -> Array:
-        return np.linalg.pinv(self.A)
+        return np.asarray(np.linalg.pinv(self.A))
 
     def _widened(self, j: int) -> Posterior:
-        return widened(self.posterior, self.A[j], self._inverse[:, j], self.heaps[j][0] - self.mu[j])
+        return widened(
+            self.posterior, self.A[j], self._inverse[:, j], self.heaps[j][0] - self.mu[j]
+        )
 
     def risk(self, v: Array) -> Array:
         """Return each row's estimated squared error over the noise's, summed, shape (b,).
@@ -103,10 +105,10 @@ class OnLattices:
             if j in self.heaps:
                 points, h = self.heaps[j]
                 points = points - self.mu[j]
-                q, b = h * densities(self._widened(j), v, self.A[j], points), points
+                q, b = h * densities(self._widened(j), v, self.A[j], points)[0], points
                 q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
             else:
-                q, b, std = (part.T for part in self.posterior.along(v, self.A[j]))
+                q, b, std = (part.T for part in self.posterior.along(v, self.A[j])[:3])
             x = (q * b).sum(axis=1)
             variance = (q * (b**2 + std**2)).sum(axis=1) - x**2
             found += ((x - y) ** 2 + 2.0 * variance) / noise[j] - 1.0
@@ -119,7 +121,7 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
     if not len(v):
         return heaps
     before, noise = posterior.chances(v)[1], np.sqrt(A**2 @ posterior.noise)
-    inverse = np.linalg.pinv(A)
+    inverse = np.asarray(np.linalg.pinv(A))
     for j in np.flatnonzero((noise > 0.0) & (FINEST * steps > noise)).tolist():
         y = mu[j] + v @ A[j]
         first, last = np.rint(np.array([y.min(), y.max()]) / steps[j])
@@ -128,9 +130,9 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
         points = steps[j] * np.arange(first, last + 1)
         wide = widened(posterior, A[j], inverse[:, j], points - mu[j])
         prior = wide.without(posterior.noise > 0.0)
-        p = densities(wide, v, A[j], points - mu[j])
-        f = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
-        gained = wide.chances(v)[1] - before
+        p, after = densities(wide, v, A[j], points - mu[j])
+        f, _ = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
+        gained = after - before
         for taught, judged in ((0, 1), (1, 0)):
             of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
             h = weights(p[taught::2], of_taught)
@@ -172,11 +174,16 @@ def widened(posterior: Posterior, a: Array, d: Array, points: Array) -> Posterio
     return Posterior(Mixture(alpha, means, np.concatenate([V, broad[None]])), posterior.noise)
 
 
-def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Array:
-    """Return densities of ``aᵀx`` at points given rows v, shape (b, L), times the step."""
-    q, b, std = posterior.along(v, a)
+def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[Array, Array]:
+    """Return densities of ``aᵀx`` at points given rows v, shape (b, L), times the step.
+
+    And the rows' log-likelihoods.
+    """
+    q, b, std, log_likelihood = posterior.along(v, a)
     found, step, precision = np.empty((len(v), len(points))), points[1] - points[0], std**-2.0
-    scale = np.log(np.maximum(q, np.finfo(float).tiny) * (step / np.sqrt(2.0 * np.pi) / std)[:, None])
+    scale = np.log(
+        np.maximum(q, np.finfo(float).tiny) * (step / np.sqrt(2.0 * np.pi) / std)[:, None]
+    )
     slope = precision[:, None] * b
     # log q_k N(l; b_k, s_k²) is linear in 1, l and l²
     natural = np.stack([scale - 0.5 * slope * b, slope, 0.0 * b - 0.5 * precision[:, None]], axis=2)
@@ -186,7 +193,7 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Array:
         # numpy takes a hundred times as long below the least normal number
         p = np.exp(np.maximum(log_p, FAINT, out=log_p), out=log_p)
         p.sum(axis=0, out=found[start:stop])
-    return found
+    return found, log_likelihood
 
 
 def gains(p: Array, f: Array, h: Array) -> Array:

@@ -270,7 +270,7 @@ class PosteriorMean(Reconstruction):
         for start, stop in evenly(0, len(copies[0]), wide, CHUNK_VALUES):
             u = self.seen.coordinates([copy[start:stop] for copy in copies])
             for j, a in enumerate(self.seen.pencil.basis):
-                q, mean, spread = self.posterior.along(u, a)
+                q, mean, spread, _ = self.posterior.along(u, a)
                 low, high = shortest_of_mixture(q.T, mean.T, spread, confidence)
                 ends[:, start:stop, j] = self.seen.mu[j] + low, self.seen.mu[j] + high
         return ends[0], ends[1]
