@@ -92,15 +92,18 @@ class Posterior:
     """Posterior of components and values under normal noise of variances ``s``."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
-        self.prior, self.noise, m = prior, s, prior.means[:, :, None]
+        self.prior, self.noise, m = prior, s, prior.means
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
         self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
-        log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
-        log_scale = np.log(np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L))
-        self._log_scale = log_weights - log_scale.sum(axis=1)
         self._inverse = self._half.swapaxes(1, 2) @ self._half
-        # ``T⁻¹(u − m)`` is linear in 1 and u
-        self._pull = np.concatenate([-self._inverse @ m, self._inverse], axis=2)
+        self._slope = (self._inverse @ m[:, :, None])[:, :, 0]
+        log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
+        log_scale = np.log(np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L)).sum(axis=1)
+        constant = log_weights - log_scale - 0.5 * (self._slope * m).sum(axis=1)
+        i, j = upper(m.shape[1])
+        bend = np.where(i == j, 0.5, 1.0) * self._inverse[:, i, j]
+        # of ``features`` in ``log α_k N(u; m_k, T_k)``, by component
+        self._factors = np.hstack([constant[:, None], self._slope, -bend])
 
     @property
     def size(self) -> int:
@@ -120,48 +123,27 @@ class Posterior:
         # ``V`` times ``T⁻¹`` would be wrong in the sixth digit where noise is lacking
         return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
 
-    @cached_property
-    def _natural(self) -> Array:
-        """Factors of ``features`` in ``log α_k N(u; m_k, T_k)``, by component."""
-        m, shift = self.prior.means, self._pull[:, :, 0]
-        i, j = upper(m.shape[1])
-        constant = self._log_scale + 0.5 * (shift * m).sum(axis=1)
-        bend = np.where(i == j, 0.5, 1.0) * self._inverse[:, i, j]
-        return np.hstack([constant[:, None], -shift, -bend])
-
-    def _pulled(self, shown: Array) -> Array:
-        """Return ``T⁻¹(u − m)`` of every component, shape (K, r, n), given features."""
-        K, r, wide = self._pull.shape
-        return (self._pull.reshape(K * r, wide) @ shown[:wide]).reshape(K, r, -1)
-
     def chances_of(self, shown: Array) -> tuple[Array, Array]:
         """Return ``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
-        m = self.prior.means
-        if len(shown) > 1 + m.shape[1]:
-            # one product for all components: three times as fast as by component
-            return normalised(self._natural @ shown)
-        z = self._pulled(shown)
-        squares = np.einsum("krn,rn->kn", z, shown[1:]) - (m[:, None] @ z)[:, 0]
-        return normalised(self._log_scale[:, None] - 0.5 * squares)
-
-    def _features(self, u: Array) -> Array:
-        # products are dearer than a few components
-        return features(u, min(WIDE, self.size))
+        # one product for all components: three times as fast as by component
+        log_q = self._factors[:, : len(shown)] @ shown
+        if len(shown) == 1 + self.noise.size:
+            log_q -= 0.5 * np.einsum("krn,rn->kn", self._inverse @ shown[1:], shown[1:])
+        return normalised(log_q)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
-        return self.chances_of(self._features(u))
+        # products are dearer than a few components
+        return self.chances_of(features(u, min(WIDE, self.size)))
 
     def along(self, u: Array, a: Array) -> tuple[Array, Array, Array, Array]:
         """Return the posterior mixture of ``aᵀx`` given rows.
 
         ``q`` and means, shapes (K, n), deviations, (K,), and rows' log-likelihoods, (n,).
         """
-        V, shown = self.prior.covariances, self._features(u)
+        q, log_likelihood = self.chances(u)
         to = a @ self.gain
-        shift = self.prior.means @ a - (to * self.prior.means).sum(axis=1)
-        mean = shift[:, None] + to @ shown[1 : 1 + a.size]
-        variance = (V @ a * (a - to)).sum(axis=1)
-        q, log_likelihood = self.chances_of(shown)
+        mean = (self.prior.means * (a - to)).sum(axis=1)[:, None] + to @ u.T
+        variance = (self.prior.covariances @ a * (a - to)).sum(axis=1)
         return q, mean, np.sqrt(np.clip(variance, 0.0, None)), log_likelihood
 
     def mean(self, u: Array) -> Array:
@@ -171,9 +153,10 @@ class Posterior:
         """
         found = np.array(u)
         for start, stop in evenly(0, len(u), self.prior.means.size, 4 * CHUNK_VALUES):
-            shown = self._features(u[start:stop])
-            q = self.chances_of(shown)[0]
-            found[start:stop] -= self.noise * np.einsum("kn,krn->nr", q, self._pulled(shown))
+            v = u[start:stop]
+            q, _ = self.chances(v)
+            pulled = np.einsum("kn,krn->nr", q, self._inverse @ v.T) - q.T @ self._slope
+            found[start:stop] -= self.noise * pulled
         return found
 
 

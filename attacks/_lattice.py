@@ -19,14 +19,13 @@ Attributes are reweighted one at a time.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, unprinted
 
 from ._deconvolution import CHUNK_VALUES, Mixture, Posterior
+from ._fits import fitted_once
 
 FINEST, MOST_POINTS = 6.0, 128
 """Most steps per deviation of the noise, and most points of an attribute."""
@@ -38,11 +37,9 @@ FITTED_ROWS, MOST_STEPS, GAIN = 1_500, 60, 0.1
 """Rows that weights are fitted to, most EM steps, and the log-likelihood that a step must gain."""
 BROAD = 1e-3
 """Weight of a component that reaches all points, where a normal prior would vanish."""
-HELD_VALUES = 2**18
-"""Densities in a piece of rows: 2 MB."""
-FAINT, FLOOR = -700.0, 1e-12
-"""Least log-density, and least sum of densities. A row beyond the points keeps the mixture's
-mean."""
+FAINT, FLOOR = 1e-300, 1e-12
+"""Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
+A row beyond the points keeps the mixture's mean."""
 
 Heaps = dict[int, tuple[Array, Array]]
 """Attribute with weights → its points, in data units, and their weights ``h``."""
@@ -77,21 +74,12 @@ class OnLattices:
         """Return ``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
         x = self.mu + (self.posterior.mean(v) if mean is None else mean) @ self.A.T
         for j, (points, h) in self.heaps.items():
-            wide = self._widened(j)
-            for start, stop in evenly(0, len(v), len(h), HELD_VALUES):
+            wide = widened(self.posterior, self.A, j, points - self.mu[j])
+            for start, stop in evenly(0, len(v), len(h), 16 * CHUNK_VALUES):
                 p, _ = densities(wide, v[start:stop], self.A[j], points - self.mu[j])
                 total, first = p @ h, p @ (h * points)
                 np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
-
-    @cached_property
-    def _inverse(self) -> Array:
-        return np.asarray(np.linalg.pinv(self.A))
-
-    def _widened(self, j: int) -> Posterior:
-        return widened(
-            self.posterior, self.A[j], self._inverse[:, j], self.heaps[j][0] - self.mu[j]
-        )
 
     def risk(self, v: Array) -> Array:
         """Return each row's estimated squared error over the noise's, summed, shape (b,).
@@ -105,7 +93,8 @@ class OnLattices:
             if j in self.heaps:
                 points, h = self.heaps[j]
                 points = points - self.mu[j]
-                q, b = h * densities(self._widened(j), v, self.A[j], points)[0], points
+                wide = widened(self.posterior, self.A, j, points)
+                q, b = h * densities(wide, v, self.A[j], points)[0], points
                 q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
             else:
                 q, b, std = (part.T for part in self.posterior.along(v, self.A[j])[:3])
@@ -121,14 +110,13 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
     if not len(v):
         return heaps
     before, noise = posterior.chances(v)[1], np.sqrt(A**2 @ posterior.noise)
-    inverse = np.asarray(np.linalg.pinv(A))
     for j in np.flatnonzero((noise > 0.0) & (FINEST * steps > noise)).tolist():
         y = mu[j] + v @ A[j]
         first, last = np.rint(np.array([y.min(), y.max()]) / steps[j])
         if not 0 < last - first < MOST_POINTS:
             continue
         points = steps[j] * np.arange(first, last + 1)
-        wide = widened(posterior, A[j], inverse[:, j], points - mu[j])
+        wide = widened(posterior, A, j, points - mu[j])
         prior = wide.without(posterior.noise > 0.0)
         p, after = densities(wide, v, A[j], points - mu[j])
         f, _ = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
@@ -155,12 +143,13 @@ def reweighted_risk(
     return float(placed.risk(judged[:: max(1, len(judged) // FITTED_ROWS)]).mean())
 
 
-def widened(posterior: Posterior, a: Array, d: Array, points: Array) -> Posterior:
-    """Widen components along ``d`` that keep their weights on the points of ``aᵀx``.
+def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
+    """Widen components that keep their weights on attribute j's points.
 
     ``points`` are relative to ``mu``.
     """
-    prior = posterior.prior
+    a, prior = A[j], posterior.prior
+    d = fitted_once(lambda: np.linalg.pinv(A), "inverse", A)[:, j]
     step, along = points[1] - points[0], prior.covariances @ a @ a
     variance = np.maximum(along, (LEAST_WIDTH * step) ** 2)
     V = prior.covariances + (variance - along)[:, None, None] * np.outer(d, d)
@@ -180,19 +169,14 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[
     And the rows' log-likelihoods.
     """
     q, b, std, log_likelihood = posterior.along(v, a)
-    found, step, precision = np.empty((len(v), len(points))), points[1] - points[0], std**-2.0
-    scale = np.log(
-        np.maximum(q, np.finfo(float).tiny) * (step / np.sqrt(2.0 * np.pi) / std)[:, None]
-    )
-    slope = precision[:, None] * b
+    found, step, s = np.empty((len(v), len(points))), points[1] - points[0], std[:, None]
+    scale = np.log(np.maximum(q, FAINT) * step / np.sqrt(2.0 * np.pi) / s)
     # log q_k N(l; b_k, s_k²) is linear in 1, l and l²
-    natural = np.stack([scale - 0.5 * slope * b, slope, 0.0 * b - 0.5 * precision[:, None]], axis=2)
-    shown = np.stack([np.ones_like(points), points, points**2])
-    for start, stop in evenly(0, len(v), q.shape[0] * len(points), CHUNK_VALUES):
-        log_p = natural[:, start:stop] @ shown
-        # numpy takes a hundred times as long below the least normal number
-        p = np.exp(np.maximum(log_p, FAINT, out=log_p), out=log_p)
-        p.sum(axis=0, out=found[start:stop])
+    factors = np.stack([scale - 0.5 * (b / s) ** 2, b / s**2, 0.0 * b - 0.5 / s**2], axis=2)
+    shown = np.vander(points, 3, increasing=True).T
+    for start, stop in evenly(0, len(v), len(q) * len(points), CHUNK_VALUES):
+        log_p = np.maximum(factors[:, start:stop] @ shown, np.log(FAINT))
+        np.exp(log_p, out=log_p).sum(axis=0, out=found[start:stop])
     return found, log_likelihood
 
 

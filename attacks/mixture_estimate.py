@@ -146,7 +146,7 @@ def on_lattices(
     """
     posterior = Posterior(prior, rows.s)
     steps = view.steps()[first : first + len(A)] if steps is None else steps
-    inputs = prior.weights, prior.means, prior.covariances, rows.u, rows.s, A, mu, steps
+    inputs = *vars(prior).values(), rows.u, rows.s, A, mu, steps
     heaps = fitted_once(lambda: fitted_heaps(posterior, rows.u, A, mu, steps), kind, *inputs)
     return OnLattices(posterior, A, mu, heaps)
 
