@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.plugin import Array, unprinted
 
 CHUNK_VALUES = 2**14
@@ -320,20 +319,19 @@ def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
     place. The pair keeps the component's mean and covariance.
     """
     q, _ = rows.chances(prior)
-    room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
+    heaviest = np.argsort(-prior.weights, kind="stable")[: most - prior.size]
     parts = [
-        _halves(prior, k, rows, q[k])
-        if k in room
-        else [(prior.weights[k], prior.means[k], prior.covariances[k])]
-        for k in range(prior.size)
+        _halves(*each, rows, q[k]) if k in heaviest else [each]
+        for k, each in enumerate(zip(prior.weights, prior.means, prior.covariances, strict=True))
     ]
     weights, means, covariances = zip(*chain.from_iterable(parts), strict=True)
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
 
 
-def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[float, Array, Array]]:
+def _halves(
+    weight: float, m: Array, V: Array, rows: NoisyRows, q: Array
+) -> list[tuple[float, Array, Array]]:
     """Both halves of a component; the component if it has no width."""
-    weight, m, V = prior.weights[k], prior.means[k], prior.covariances[k]
     values, axes = np.linalg.eigh(V)
     z, q = (rows.u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
     z = z - q @ z
@@ -367,7 +365,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
             # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
             # others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
-                V[:] = clip_to_psd(V - np.outer(along, along) / (a @ along))
+                V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances)
 
 
