@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from auditor.plugin import Array, Arrays, CopyBlocks, Moments, NotApplicable
 
-MOST_FITS = 256
+MOST_FITS = 512
 """Fits that are kept, some kilobytes each: `attacks: all` takes 1.6 times as long without them."""
 T = TypeVar("T")
 _kept: dict[bytes, Any] = {}
