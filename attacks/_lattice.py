@@ -25,6 +25,7 @@ from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, unprinted
 
 from ._deconvolution import CHUNK_VALUES, Mixture, Posterior
+from ._fits import fitted_once
 
 FINEST, MOST_POINTS = 6.0, 128
 """Most steps per deviation of the noise, and most points of an attribute."""
@@ -36,9 +37,9 @@ FITTED_ROWS, MOST_STEPS, GAIN = 1_500, 60, 0.1
 """Rows that weights are fitted to, most EM steps, and the log-likelihood that a step must gain."""
 BROAD = 1e-3
 """Weight of a component that reaches all points, where a normal prior would vanish."""
-FAINT, FLOOR = 1e-5, 1e-12
-"""Least probability of a component that counts, and least sum of densities. A row beyond the points
-keeps the mixture's mean."""
+FAINT, FLOOR = 1e-300, 1e-12
+"""Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
+A row beyond the points keeps the mixture's mean."""
 
 Heaps = dict[int, tuple[Array, Array]]
 """Attribute with weights → its points, in data units, and their weights ``h``."""
@@ -74,10 +75,10 @@ class OnLattices:
         x = self.mu + (self.posterior.mean(v) if mean is None else mean) @ self.A.T
         for j, (points, h) in self.heaps.items():
             wide = widened(self.posterior, self.A, j, points - self.mu[j])
-            for start, stop in evenly(0, len(v), wide.size * len(h), CHUNK_VALUES):
-                p = h * densities(wide, v[start:stop], self.A[j], points - self.mu[j])
-                total = p.sum(axis=1)
-                np.divide(p @ points, total, out=x[start:stop, j], where=total > FLOOR)
+            for start, stop in evenly(0, len(v), len(h), 16 * CHUNK_VALUES):
+                p, _ = densities(wide, v[start:stop], self.A[j], points - self.mu[j])
+                total, first = p @ h, p @ (h * points)
+                np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
 
     def risk(self, v: Array) -> Array:
@@ -93,10 +94,10 @@ class OnLattices:
                 points, h = self.heaps[j]
                 points = points - self.mu[j]
                 wide = widened(self.posterior, self.A, j, points)
-                q, b = h * densities(wide, v, self.A[j], points), points
+                q, b = h * densities(wide, v, self.A[j], points)[0], points
                 q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
             else:
-                q, b, std = (part.T for part in self.posterior.along(v, self.A[j]))
+                q, b, std = (part.T for part in self.posterior.along(v, self.A[j])[:3])
             x = (q * b).sum(axis=1)
             variance = (q * (b**2 + std**2)).sum(axis=1) - x**2
             found += ((x - y) ** 2 + 2.0 * variance) / noise[j] - 1.0
@@ -117,9 +118,9 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
         points = steps[j] * np.arange(first, last + 1)
         wide = widened(posterior, A, j, points - mu[j])
         prior = wide.without(posterior.noise > 0.0)
-        p = densities(wide, v, A[j], points - mu[j])
-        f = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
-        gained = wide.chances(v)[1] - before
+        p, after = densities(wide, v, A[j], points - mu[j])
+        f, _ = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
+        gained = after - before
         for taught, judged in ((0, 1), (1, 0)):
             of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
             h = weights(p[taught::2], of_taught)
@@ -147,7 +148,8 @@ def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
 
     ``points`` are relative to ``mu``.
     """
-    a, d, prior = A[j], np.linalg.pinv(A)[:, j], posterior.prior
+    a, prior = A[j], posterior.prior
+    d = fitted_once(lambda: np.linalg.pinv(A), "inverse", A)[:, j]
     step, along = points[1] - points[0], prior.covariances @ a @ a
     variance = np.maximum(along, (LEAST_WIDTH * step) ** 2)
     V = prior.covariances + (variance - along)[:, None, None] * np.outer(d, d)
@@ -161,16 +163,21 @@ def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
     return Posterior(Mixture(alpha, means, np.concatenate([V, broad[None]])), posterior.noise)
 
 
-def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Array:
-    """Return densities of ``aᵀx`` at points given rows v, shape (b, L), times the step."""
-    q, mean, std = posterior.along(v, a)
-    found, step = np.zeros((len(v), len(points))), points[1] - points[0]
-    for q_k, b_k, s_k in zip(q, mean, std, strict=True):
-        (here,) = np.nonzero(q_k > FAINT)
-        z = (points - b_k[here, None]) / s_k
-        scale = q_k[here] * step / (np.sqrt(2.0 * np.pi) * s_k)
-        found[here] += scale[:, None] * np.exp(-0.5 * z * z)
-    return found
+def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[Array, Array]:
+    """Return densities of ``aᵀx`` at points given rows v, shape (b, L), times the step.
+
+    And the rows' log-likelihoods.
+    """
+    q, b, std, log_likelihood = posterior.along(v, a)
+    found, step, s = np.empty((len(v), len(points))), points[1] - points[0], std[:, None]
+    scale = np.log(np.maximum(q, FAINT) * step / np.sqrt(2.0 * np.pi) / s)
+    # log q_k N(l; b_k, s_k²) is linear in 1, l and l²
+    factors = np.stack([scale - 0.5 * (b / s) ** 2, b / s**2, 0.0 * b - 0.5 / s**2], axis=2)
+    shown = np.vander(points, 3, increasing=True).T
+    for start, stop in evenly(0, len(v), len(q) * len(points), CHUNK_VALUES):
+        log_p = np.maximum(factors[:, start:stop] @ shown, np.log(FAINT))
+        np.exp(log_p, out=log_p).sum(axis=0, out=found[start:stop])
+    return found, log_likelihood
 
 
 def gains(p: Array, f: Array, h: Array) -> Array:

@@ -226,7 +226,11 @@ class Directions:
 
     def copies(self, copies: Sequence[Array]) -> list[Array]:
         """Return copies, or their sufficient combination, along the directions."""
-        return [np.asarray(np.hstack(copies) @ self.TW.T)] if self.TW is not None else list(copies)
+        if self.TW is None:
+            return list(copies)
+        parts = np.split(self.TW, len(copies), axis=1)
+        found = sum(part @ copy.T for copy, part in zip(copies, parts, strict=True))
+        return [np.asarray(found).T]
 
 
 def directions(view: View, groups: Sequence[Indices]) -> Directions:

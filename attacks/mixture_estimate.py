@@ -127,7 +127,7 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
         rows, steps = replace(rows, u=u), filled_steps(steps, np.sqrt(A**2 @ rows.s))
         risk, inputs = partial(reweighted_risk, A, mu, steps), (u, rows.s, A, mu, steps)
         prior = fitted_prior("mixture", prior, rows, A, most, inputs, risk)
-    return PosteriorMean(seen, on_lattices(view, "mixture", prior, rows, A, mu, steps=steps))
+    return PosteriorMean(seen, on_lattices(view, "heaps", prior, rows, A, mu, steps=steps))
 
 
 def on_lattices(
@@ -146,7 +146,9 @@ def on_lattices(
     """
     posterior = Posterior(prior, rows.s)
     steps = view.steps()[first : first + len(A)] if steps is None else steps
-    return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
+    inputs = *vars(prior).values(), rows.u, rows.s, A, mu, steps
+    heaps = fitted_once(lambda: fitted_heaps(posterior, rows.u, A, mu, steps), kind, *inputs)
+    return OnLattices(posterior, A, mu, heaps)
 
 
 def fitted_prior(
@@ -268,7 +270,7 @@ class PosteriorMean(Reconstruction):
         for start, stop in evenly(0, len(copies[0]), wide, CHUNK_VALUES):
             u = self.seen.coordinates([copy[start:stop] for copy in copies])
             for j, a in enumerate(self.seen.pencil.basis):
-                q, mean, spread = self.posterior.along(u, a)
+                q, mean, spread, _ = self.posterior.along(u, a)
                 low, high = shortest_of_mixture(q.T, mean.T, spread, confidence)
                 ends[:, start:stop, j] = self.seen.mu[j] + low, self.seen.mu[j] + high
         return ends[0], ends[1]
