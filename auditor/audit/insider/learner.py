@@ -509,8 +509,8 @@ def fit(
     run : int
         Rows of a run of neighbours.
     """
-    ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
-    moved, goals = moved_rows(shown, x, ranks), list[Array]()
+    ranks, N, tasks, goals = column_ranks(x), x.shape[1], list[Task](), list[Array]()
+    moved = moved_rows(shown, x, ranks)
     for number, taught in enumerate(folds):
         known = list[Known]()
         for j in range(N):

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.measures.every_cell import Finding, line_squares
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
@@ -58,9 +59,6 @@ def coincidences(
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation
     rounding = resolutions(np.array(copies)) / deviation
-    known = np.array(
-        [[one_to_one(*columns) for columns in zip(X.T, copy.T, strict=True)] for copy in copies]
-    )
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
@@ -74,22 +72,8 @@ def coincidences(
             )
             squares[:, better] = found[:, better]
             why = cause(shared.value, shared.multiple, one) if better.any() else ""
-        squares[:, known[held].any(axis=0)] = 0.0
-        if known[held].any():
-            copy, column = np.argwhere(known[held])[0].tolist()
-            why = f"the noise of column {column + 1} of copy {one[copy]} is a function of the original value: equal values have equal noise"
         findings.append(Finding(one, squares, why))
     return findings if any(found.cause for found in findings) else []
-
-
-def one_to_one(x: Array, y: Array) -> bool:
-    """Whether cells are a one-to-one function of repeated originals."""
-    values, which = np.unique(x, return_inverse=True)
-    cells, place = np.unique(y, return_inverse=True)
-    pairs = np.unique(which.ravel() * len(cells) + place.ravel())
-    return bool(
-        len(values) == len(cells) == len(pairs) and 1 < len(values) <= len(x) - FEWEST_LINKS
-    )
 
 
 def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
@@ -174,10 +158,8 @@ FEWEST_LINKS = 8
 """Links without which nothing is reported. Fewer change no share by more than a thousandth."""
 CHANCE = 0.01
 """Expected links by chance from which on single values are not compared."""
-SAME = 0.95
-"""Correlation of two columns at a lag from which on they carry one noise; rounding lowers it."""
-SHORTEST = 64
-"""Rows that two columns have in common at a lag."""
+SAME, SHORTEST = 0.95, 64
+"""Correlation and share of equal rows of columns with one noise, and fewest such rows."""
 
 
 class Arrangement(NamedTuple):
@@ -307,52 +289,42 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
     first = np.take_along_axis(rows, (rows != 0).argmax(axis=1)[:, None], axis=1)
     rows = rows * np.where(first < 0, -1.0, 1.0)
-    copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
+    alike = np.ones((k, k))
     for column in np.abs(rows).T:
-        values, place = np.unique(column, return_inverse=True)
-        shares = np.zeros((k, len(values)))
-        np.add.at(shares, (copy, place.ravel()), 1.0 / n)
+        place = np.unique(column, return_inverse=True)[1].reshape(k, n)
+        shares = np.array([np.bincount(each, minlength=place.max() + 1) for each in place]) / n
         alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
-    chance = float(alike.sum()) * n**2 / 2.0
-    _, which = np.unique(rows, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    again = np.flatnonzero((np.diff(which.ravel()[order]) == 0) & rows[order[1:]].any(axis=1))
-    if len(again) < FEWEST_LINKS + 10.0 * chance:
+    _, which, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    which, varied = which.ravel(), rows.any(axis=1)
+    if (counts[which] - 1)[varied].sum() < 2 * FEWEST_LINKS + 10.0 * alike.sum() * n**2:
         return np.empty((2, 0), dtype=np.intp)
+    order = np.argsort(which, kind="stable")
+    again = np.flatnonzero((np.diff(which[order]) == 0) & varied[order[1:]])
     pairs = np.stack([order[again], order[again + 1]])
     return (pairs[:, :, None] * N + np.arange(N)).reshape(2, -1)
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Pairs of cells of columns with one noise at some lag; scales, (k, N).
+    """Pairs of cells of columns with one noise at some distance; scales, (k, N).
 
-    Lags run forwards and in reverse.
+    Distances run forwards and in reverse.
     """
     k, n, N = Z.shape
     noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()
     cell = np.arange(Z.size).reshape(Z.shape).transpose(0, 2, 1).reshape(k * N, n)
-    scale, links = spreads(noise), [np.empty((2, 0), dtype=np.intp)]
-    columns = standard_ranks(noise.T).T  # a single huge value would align by itself
-    varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns]
-    padded = scipy.fft.next_fast_len(2 * n, real=True)
-    for reverse in (False, True):
-        other = columns[:, ::-1] if reverse else columns
-        ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
-        for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
-            lag = np.arange(SHORTEST - n, n - SHORTEST + 1)
-            if a == b and not reverse:
-                lag = lag[lag > 0]
-            start, stop = np.maximum(lag, 0), n + np.minimum(lag, 0)
-            product = scipy.fft.irfft(ahead[a] * back[b], padded)[lag]
-            alike = np.abs(product) / (stop - start)
-            best = int(alike.argmax()) if len(lag) else 0
-            if len(lag) and alike[best] > SAME:
-                rows = np.arange(start[best], stop[best])
-                there = n - 1 - rows + lag[best] if reverse else rows - lag[best]
-                ratio = float(np.linalg.norm(noise[b][there]) / np.linalg.norm(noise[a][rows]))
-                apart = np.abs(np.abs(noise[b][there]) - ratio * np.abs(noise[a][rows]))
-                if np.mean(apart <= 1.5 * (rounding[b] + ratio * rounding[a])) > SAME:
-                    links.append(np.stack([cell[a][rows], cell[b][there]]))
+    scale, links, t = spreads(noise), [np.empty((2, 0), dtype=np.intp)], np.arange(n)
+    columns = standard_ranks(noise.T)  # a single huge value would align by itself
+    varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns.T]
+    for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
+        for step, distance in [(1, 0), *distances(columns[:, [a]], columns[:, [b]])]:
+            turn, there = np.divmod(step * (t + distance), n)
+            for rows in (np.flatnonzero(turn == once) for once in np.unique(turn)):
+                y, z = np.abs(noise[b][there[rows]]), np.abs(noise[a][rows])
+                ratio = float(np.linalg.norm(y) / max(np.linalg.norm(z), 1e-300))
+                near = np.abs(y - ratio * z) <= 1.5 * (rounding[b] + ratio * rounding[a])
+                product = abs(columns[rows, a] @ columns[there[rows], b]) / len(rows)
+                if len(rows) >= SHORTEST and min(near.mean(), product) > SAME:
+                    links.append(np.stack([cell[a][rows], cell[b][there[rows]]]))
                     scale[b] = scale[a] * ratio
     pairs = np.hstack(links)
     return pairs[:, pairs[0] != pairs[1]], scale.reshape(k, N)
