@@ -15,7 +15,7 @@ Cells that share one noise value, up to sign and scale (``equal_noise``):
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``Z`` | noise of k copies | (k, n, N) |
-| ``s_c`` | scale of noise column c, from the commonest ratio of large values | (k, N) |
+| ``s_c`` | scale of noise column c: deviation, or ratio to a column with the same noise | (k, N) |
 | ``v`` | number of the distinct value that a cell's noise is a multiple of | (k, n, N) |
 | ``r`` | the multiple: noise = ``r · u_v`` | (k, n, N) |
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
@@ -27,7 +27,7 @@ and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -148,11 +148,6 @@ def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
     return f"{where} {held} {verb}{later}{scaled} ({share:.0%} of all noise values repeat)"
 
 
-LARGE_VALUES, COMMON_RATIO = 128, 4
-"""Large values of each column that are compared, and equal ratios that make a scale: three are
-equal by chance in one of 5,000 files."""
-COARSEST = 1e-6
-"""Relative rounding error from which on ratios repeat by chance."""
 ATOM = 0.01
 FEWEST_LINKS = 8
 """Links without which nothing is reported. Fewer change no share by more than a thousandth."""
@@ -187,14 +182,13 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     resolution : ndarray of shape (k, N)
         Largest rounding error of Z.
     """
-    scale = common_scales(Z, resolution)
-    U = Z / scale[:, None]
-    error = float((resolution / scale).max())
-    if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
-        links = equal_values(U, 2.0 * error)
-    else:
-        links, scale = equal_columns(Z, resolution)
-        links = np.hstack([links, equal_rows(Z, resolution)])
+    links, scale = equal_columns(Z, resolution)
+    tried = [(scale, np.hstack([links, equal_rows(Z, resolution)]))]
+    for each in (scale, np.ones_like(scale)):
+        U, error = Z / each[:, None], float((resolution / each).max())
+        if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
+            tried.append((each, equal_values(U, 2.0 * error)))
+    scale, links = max(tried, key=lambda one: one[1].shape[1])
     if links.shape[1] < FEWEST_LINKS:
         return None
     graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(Z.size, Z.size))
@@ -223,48 +217,10 @@ def resolutions(Y: Array) -> Array:
     return found
 
 
-def common_scales(Z: Array, resolution: Array) -> Array:
-    """Scales, shape (k, N), by which columns of one noise agree.
-
-    The ratio of two scales is the commonest ratio of the columns' large absolute values, if any.
-    """
-    k, n, N = Z.shape
-    columns = Z.transpose(0, 2, 1).reshape(k * N, n)
-    most = min(LARGE_VALUES, int(np.sqrt(2e7) / columns.shape[0]) + 8)
-    scale, joined = np.log(spreads(columns)), np.arange(k * N)
-    large = [
-        distinct(column, rounding)[-most:]
-        for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)
-    ]
-    tolerance = [
-        max(1e-9, 4.0 * rounding / max(sizes[0], rounding))
-        for sizes, rounding in zip(large, resolution.ravel(), strict=True)
-    ]
-    for a, b in combinations(range(k * N), 2):
-        near = max(tolerance[a], tolerance[b])
-        if joined[a] == joined[b] or near > COARSEST:
-            continue
-        ratio = np.sort((np.log(large[b]) - np.log(large[a])[:, None]).ravel())
-        run = np.cumsum(np.diff(ratio, prepend=-np.inf) > near) - 1
-        counts = np.bincount(run)
-        if counts.max() >= COMMON_RATIO:
-            moved = joined == joined[b]
-            scale[moved] += scale[a] + ratio[np.searchsorted(run, counts.argmax())] - scale[b]
-            joined[moved] = joined[a]
-    return np.exp(scale).reshape(k, N)
-
-
 def spreads(columns: Array) -> Array:
     """Standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
     return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
-
-
-def distinct(sizes: Array, rounding: float) -> Array:
-    """Distinct absolute values of a column in ascending order."""
-    ordered = np.sort(sizes)
-    kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
-    return kept if len(kept) else np.array([np.finfo(float).tiny])
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
