@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from typing import NamedTuple
 
 import numpy as np
 
@@ -65,31 +64,34 @@ def coincidences(
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
         squares, why = line_squares(X, [copies[copy] for copy in held]), ""
         if shared is not None:
-            estimate = solve(Y[held], shared, Y[held] - x, np.atleast_2d(np.cov(x.T, bias=True)))
+            K = np.atleast_2d(np.cov(x.T, bias=True))
+            estimate = solve(Y[held], *shared, Y[held] - x, K)
             found = ((estimate - x) * deviation) ** 2
             better = found.mean(axis=0) < np.maximum(
                 (1.0 - GAIN) * squares.mean(axis=0), RESOLVED * X.var(axis=0)
             )
             squares[:, better] = found[:, better]
-            why = cause(shared.value, shared.multiple, one) if better.any() else ""
+            why = cause(*shared, one) if better.any() else ""
         findings.append(Finding(one, squares, why))
     return findings if any(found.cause for found in findings) else []
 
 
-def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
+def solve(Y: Array, value: Indices, multiple: Array, Z: Array, K: Array) -> Array:
     """Least-squares originals, shape (n, N).
 
     Parameters
     ----------
     Y : ndarray of shape (k, n, N)
         Standardised copies.
+    value, multiple : ndarrays of shape (k, n, N)
+        As of ``arrangement``.
     Z : ndarray of shape (k, n, N)
         Noise, for its prior's mean and variance.
     K : ndarray of shape (N, N)
         Covariance of the originals.
     """
     k, n, N = Y.shape
-    v, r, U = shared.value.ravel(), shared.multiple.ravel(), int(shared.value.max()) + 1
+    v, r, U = value.ravel(), multiple.ravel(), int(value.max()) + 1
     noise = Z.ravel() / r
     sigma, mean = max(float(noise.std()), 1e-6), float(noise.mean())
     apart = noise - (np.bincount(v, noise) / np.bincount(v))[v]
@@ -157,23 +159,10 @@ SAME, SHORTEST = 0.95, 64
 """Correlation and share of equal rows of columns with one noise, and fewest such rows."""
 
 
-class Arrangement(NamedTuple):
-    """Which cells share noise: ``noise = r · u_v`` up to rounding.
+def arrangement(Z: Array, resolution: Array) -> tuple[Indices, Array] | None:
+    """Number v of each cell's noise value, from 0, and the multiple r, or None if none is shared.
 
-    Attributes
-    ----------
-    value : ndarray of shape (k, n, N)
-        Distinct value, from 0.
-    multiple : ndarray of shape (k, n, N)
-        ``r``, in data units; its absolute value is the column's scale.
-    """
-
-    value: Indices
-    multiple: Array
-
-
-def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
-    """Arrangement of shared noise, or None without any.
+    ``noise = r · u_v`` up to rounding, shapes (k, n, N); ``|r|`` is the column's scale.
 
     Parameters
     ----------
@@ -197,7 +186,7 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     first = np.unique(value, return_index=True)[1]
     # relative to the value's first cell: the sign of u itself stays unknown
     sign *= sign.ravel()[first][value]
-    return Arrangement(value, sign * scale[:, None])
+    return value, sign * scale[:, None]
 
 
 def resolutions(Y: Array) -> Array:
