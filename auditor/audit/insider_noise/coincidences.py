@@ -265,7 +265,7 @@ def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
             turn, there = np.divmod(step * (t + distance), n)
             for rows in (np.flatnonzero(turn == once) for once in np.unique(turn)):
                 y, z = np.abs(noise[b][there[rows]]), np.abs(noise[a][rows])
-                ratio = float(np.linalg.norm(y) / max(np.linalg.norm(z), 1e-300))
+                ratio = float(np.linalg.norm(y)) / max(float(np.linalg.norm(z)), 1e-300)
                 near = np.abs(y - ratio * z) <= 1.5 * (rounding[b] + ratio * rounding[a])
                 product = abs(columns[rows, a] @ columns[there[rows], b]) / len(rows)
                 if len(rows) >= SHORTEST and min(near.mean(), product) > SAME:

@@ -81,12 +81,12 @@ def noise_density(
             if own.all() and (squares[place][:, targets].mean(axis=0) > own).all()
         }
         for from_noise in (False, True):
-            found = {
+            tried = {
                 place: _errors_of(fit, min(n, JUDGED), from_noise) for place, fit in fits.items()
             }
-            if any(_gains(squares[place][:, targets], errors) for place, errors in found.items()):
+            if any(_gains(squares[place][:, targets], errors) for place, errors in tried.items()):
                 # another method for one copy alone would count as a gain of pooling
-                for place, errors in found.items():
+                for place, errors in tried.items():
                     if errors.mean() < squares[place][:, targets].mean():
                         squares[place][:, targets] = errors
                         better[place] += [str(j + 1) for j in targets]

@@ -104,9 +104,10 @@ class Matching(Feature):
         codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
         yield from each("value", code, codes)
         yield from each("records with the value", frequency, codes)
-        for c, o in [pair for pair in product(codes, few) if pair[0] != pair[1]]:
-            yield f"group's mean {c, o}", partial(group_mean, c, o)
-            yield f"rest {c, o}", lambda s, c=c, o=o: s.flat[:, o] - group_mean(c, o, s)
+        for c in codes:
+            others = [other for other in few if other != c]
+            yield from each("group's mean", group_mean, [c], others)
+            yield from each("rest", lambda c, o, s: s.flat[:, o] - group_mean(c, o, s), [c], others)
 
 
 def repeats(shown: Shown, c: int) -> bool:
