@@ -211,16 +211,16 @@ def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
             at = np.searchsorted(once, values).clip(0, len(once) - 1)
             moved = (once[at] == values) & (counts[at] == 1) & (first[at] != np.arange(len(at)))
             places.append(np.where(moved, first[at], np.nan))
-        best = max(places, key=rule)
-        if rule(best)[0] > FOLLOWED:
+        times, best = max(((rule(q, 1)[0], q) for q in places), key=lambda one: one[0])
+        if times > FOLLOWED:
             found.append((copy, best))
     return found
 
 
-def rule(q: Array) -> tuple[int, int, float]:
+def rule(q: Array, reach: int = REACH) -> tuple[int, int, float]:
     """Number of records that follow one k rows earlier at distance d, k and d, for most records."""
     found = [(0, 1, 0.0)]
-    for k in range(1, REACH + 1):
+    for k in range(1, reach + 1):
         d, times = np.unique((q[k:] - q[:-k])[np.isfinite(q[k:] - q[:-k])], return_counts=True)
         found += [(int(times.max()), k, float(d[times.argmax()]))] if len(d) else []
     return max(found, key=lambda one: one[0])
