@@ -15,8 +15,8 @@ from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
-FOLLOWED = 20
-"""Fewest neighbours that must move by one distance."""
+REACH, FOLLOWED = 8, 20
+"""Most rows between records of one rule, and fewest records that must follow it."""
 MOST_SERIES = 32
 """Most columns of ``Shown.series``."""
 MOST_PAIRED, FEW, MOST_GROUPED, MOST_LEADING = 8, 4, 8, 16
@@ -190,39 +190,40 @@ class Known(NamedTuple):
 
     def only(self, rows: Indices) -> Known:
         """Knowledge restricted to some rows."""
-        kept = np.zeros(len(self.left), dtype=bool)
-        kept[rows] = True
-        x, ranks = (np.where(kept[:, None], part, np.nan) for part in (self.x, self.ranks))
-        left, moved = (
-            np.where(kept, self.left, np.nan),
-            [(copy, np.where(kept, q, np.nan)) for copy, q in self.moved],
-        )
-        return Known(self.attribute, x, ranks, self.least, left, moved)
+        unknown = np.ones(len(self.left), dtype=bool)
+        unknown[rows] = False
+        some = (self.x, self.ranks, self.left[:, None])
+        x, ranks, left = (np.where(unknown[:, None], np.nan, each) for each in some)
+        moved = [(copy, np.where(unknown, np.nan, q)) for copy, q in self.moved]
+        return self._replace(x=x, ranks=ranks, left=left[:, 0], moved=moved)
 
 
 def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
-    """Copies with the rows where cells equal a record's value or rank.
+    """Copies with the other rows where one cell alone has a record's value or rank, shape (n,).
 
-    Shape (n,) for each attribute by which neighbours move together.
+    NaN without such a row. By the attribute that most records follow by one rule.
     """
     found = list[tuple[int, Array]]()
     for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
-        y = shown.filled[:, copy]
+        y, places = shown.filled[:, copy], list[Array]()
         for values, cells in zip([*x.T, *ranks.T], [*y.T, *column_ranks(y).T], strict=True):
             once, first, counts = np.unique(cells, return_index=True, return_counts=True)
             at = np.searchsorted(once, values).clip(0, len(once) - 1)
-            q = np.where((once[at] == values) & (counts[at] == 1), first[at], np.nan)
-            if followers(q) > FOLLOWED:
-                found.append((copy, q))
+            moved = (once[at] == values) & (counts[at] == 1) & (first[at] != np.arange(len(at)))
+            places.append(np.where(moved, first[at], np.nan))
+        times, best = max(((rule(q, 1)[0], q) for q in places), key=lambda one: one[0])
+        if times > FOLLOWED:
+            found.append((copy, best))
     return found
 
 
-def followers(q: Array) -> int:
-    """Number of rows that move like the row before."""
-    moved = q - np.arange(len(q))
-    step = moved[1:] - moved[:-1]
-    _, times = np.unique(step[np.isfinite(step) & (moved[1:] != 0)], return_counts=True)
-    return int(times.max(initial=0))
+def rule(q: Array, reach: int = REACH) -> tuple[int, int, float]:
+    """Number of records that follow one k rows earlier at distance d, k and d, for most records."""
+    found = [(0, 1, 0.0)]
+    for k in range(1, reach + 1):
+        d, times = np.unique((q[k:] - q[:-k])[np.isfinite(q[k:] - q[:-k])], return_counts=True)
+        found += [(int(times.max()), k, float(d[times.argmax()]))] if len(d) else []
+    return max(found, key=lambda one: one[0])
 
 
 Column = Callable[[Shown], Array | Indices]

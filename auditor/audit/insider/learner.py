@@ -75,31 +75,24 @@ STRONG, WEAK = Trees(50, 16, 0.2, 10, BINS), Trees(20, 8, 0.12, 20)
 of planted leaks, to 0.01 of the variance, in 1.7 times the time."""
 
 
-class Encoder(NamedTuple):
-    """Bins of a column, and means of the residual, (b,) and (b + 2,).
+class Chosen(NamedTuple):
+    """A column that helped, with its values, the edges of its bins, and their mean residuals.
 
     Codes are their own bins.
     """
 
+    column: Column
     edges: Array | None
     means: Array
-
-    def __call__(self, v: Array | Indices) -> Array:
-        """Column and its means, shape (n, 2); mean 0 for unknown codes."""
-        return np.column_stack(
-            [v, self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]]
-        )
-
-
-class Chosen(NamedTuple):
-    """A column that helped, with its bins, their means, and its values."""
-
-    column: Column
-    encoder: Encoder
     saved: float
     """Mean square that bin means save in held-out rows."""
     values: Array
     """Column and mean in all rows, means of training rows from the other part, (n, 2)."""
+
+
+def encoded(v: Array | Indices, edges: Array | None, means: Array) -> Array:
+    """Column and its means, shape (n, 2); mean 0 for unknown codes."""
+    return np.column_stack([v, means[np.minimum(binned(v, edges), len(means) - 1)]])
 
 
 class Level(NamedTuple):
@@ -291,11 +284,11 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task, some: slice) -> l
     saved = gains.mean(axis=1)
     for k in np.flatnonzero((saved > 0) & (bounded.sum(axis=1) > HELPS * np.sqrt(squares))):
         whole = bin_means(bins[0][task.taught], r[[k]][:, task.taught], size)[0]
-        encoder = Encoder(edges[0], np.append(whole, 0.0))
-        shown = encoder(values[0])
+        whole = np.append(whole, 0.0)
+        shown = encoded(values[0], edges[0], whole)
         for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
             shown[rows] = np.column_stack([v, mean[k][which]])[rows]
-        found[k] = [Chosen(column, encoder, float(saved[k]), shown)]
+        found[k] = [Chosen(column, edges[0], whole, float(saved[k]), shown)]
     return found
 
 
@@ -468,7 +461,7 @@ class Model:
 
         NaN in rows that are not asked for, as trees take time.
         """
-        chosen = [one.encoder(one.column(shown)) for one in self.chosen]
+        chosen = [encoded(one.column(shown), one.edges, one.means) for one in self.chosen]
         values = np.hstack([shown.flat, shown.differences, *chosen])
         linear = self.linear_only(values[rows])
         steps = [np.clip(each, self.low, self.high) for each in (linear, linear)]
@@ -509,8 +502,8 @@ def fit(
     run : int
         Rows of a run of neighbours.
     """
-    ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
-    moved, goals = moved_rows(shown, x, ranks), list[Array]()
+    ranks, N, tasks, goals = column_ranks(x), x.shape[1], list[Task](), list[Array]()
+    moved = moved_rows(shown, x, ranks)
     for number, taught in enumerate(folds):
         known = list[Known]()
         for j in range(N):

@@ -15,7 +15,7 @@ Cells that share one noise value, up to sign and scale (``equal_noise``):
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``Z`` | noise of k copies | (k, n, N) |
-| ``s_c`` | scale of noise column c, from the commonest ratio of large values | (k, N) |
+| ``s_c`` | scale of noise column c: deviation, or ratio to a column with the same noise | (k, N) |
 | ``v`` | number of the distinct value that a cell's noise is a multiple of | (k, n, N) |
 | ``r`` | the multiple: noise = ``r · u_v`` | (k, n, N) |
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
@@ -27,11 +27,11 @@ and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement
-from typing import NamedTuple
+from itertools import combinations_with_replacement
 
 import numpy as np
 
+from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.measures.every_cell import Finding, line_squares
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
@@ -58,54 +58,40 @@ def coincidences(
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation
     rounding = resolutions(np.array(copies)) / deviation
-    known = np.array(
-        [[one_to_one(*columns) for columns in zip(X.T, copy.T, strict=True)] for copy in copies]
-    )
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
         squares, why = line_squares(X, [copies[copy] for copy in held]), ""
         if shared is not None:
-            estimate = solve(Y[held], shared, Y[held] - x, np.atleast_2d(np.cov(x.T, bias=True)))
+            K = np.atleast_2d(np.cov(x.T, bias=True))
+            estimate = solve(Y[held], *shared, Y[held] - x, K)
             found = ((estimate - x) * deviation) ** 2
             better = found.mean(axis=0) < np.maximum(
                 (1.0 - GAIN) * squares.mean(axis=0), RESOLVED * X.var(axis=0)
             )
             squares[:, better] = found[:, better]
-            why = cause(shared.value, shared.multiple, one) if better.any() else ""
-        squares[:, known[held].any(axis=0)] = 0.0
-        if known[held].any():
-            copy, column = np.argwhere(known[held])[0].tolist()
-            why = f"the noise of column {column + 1} of copy {one[copy]} is a function of the original value: equal values have equal noise"
+            why = cause(*shared, one) if better.any() else ""
         findings.append(Finding(one, squares, why))
     return findings if any(found.cause for found in findings) else []
 
 
-def one_to_one(x: Array, y: Array) -> bool:
-    """Whether cells are a one-to-one function of repeated originals."""
-    values, which = np.unique(x, return_inverse=True)
-    cells, place = np.unique(y, return_inverse=True)
-    pairs = np.unique(which.ravel() * len(cells) + place.ravel())
-    return bool(
-        len(values) == len(cells) == len(pairs) and 1 < len(values) <= len(x) - FEWEST_LINKS
-    )
-
-
-def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
+def solve(Y: Array, value: Indices, multiple: Array, Z: Array, K: Array) -> Array:
     """Least-squares originals, shape (n, N).
 
     Parameters
     ----------
     Y : ndarray of shape (k, n, N)
         Standardised copies.
+    value, multiple : ndarrays of shape (k, n, N)
+        As of ``arrangement``.
     Z : ndarray of shape (k, n, N)
         Noise, for its prior's mean and variance.
     K : ndarray of shape (N, N)
         Covariance of the originals.
     """
     k, n, N = Y.shape
-    v, r, U = shared.value.ravel(), shared.multiple.ravel(), int(shared.value.max()) + 1
+    v, r, U = value.ravel(), multiple.ravel(), int(value.max()) + 1
     noise = Z.ravel() / r
     sigma, mean = max(float(noise.std()), 1e-6), float(noise.mean())
     apart = noise - (np.bincount(v, noise) / np.bincount(v))[v]
@@ -164,39 +150,19 @@ def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
     return f"{where} {held} {verb}{later}{scaled} ({share:.0%} of all noise values repeat)"
 
 
-LARGE_VALUES, COMMON_RATIO = 128, 4
-"""Large values of each column that are compared, and equal ratios that make a scale: three are
-equal by chance in one of 5,000 files."""
-COARSEST = 1e-6
-"""Relative rounding error from which on ratios repeat by chance."""
 ATOM = 0.01
 FEWEST_LINKS = 8
 """Links without which nothing is reported. Fewer change no share by more than a thousandth."""
 CHANCE = 0.01
 """Expected links by chance from which on single values are not compared."""
-SAME = 0.95
-"""Correlation of two columns at a lag from which on they carry one noise; rounding lowers it."""
-SHORTEST = 64
-"""Rows that two columns have in common at a lag."""
+SAME, SHORTEST = 0.95, 64
+"""Correlation and share of equal rows of columns with one noise, and fewest such rows."""
 
 
-class Arrangement(NamedTuple):
-    """Which cells share noise: ``noise = r · u_v`` up to rounding.
+def arrangement(Z: Array, resolution: Array) -> tuple[Indices, Array] | None:
+    """Number v of each cell's noise value, from 0, and the multiple r, or None if none is shared.
 
-    Attributes
-    ----------
-    value : ndarray of shape (k, n, N)
-        Distinct value, from 0.
-    multiple : ndarray of shape (k, n, N)
-        ``r``, in data units; its absolute value is the column's scale.
-    """
-
-    value: Indices
-    multiple: Array
-
-
-def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
-    """Arrangement of shared noise, or None without any.
+    ``noise = r · u_v`` up to rounding, shapes (k, n, N); ``|r|`` is the column's scale.
 
     Parameters
     ----------
@@ -205,14 +171,13 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     resolution : ndarray of shape (k, N)
         Largest rounding error of Z.
     """
-    scale = common_scales(Z, resolution)
-    U = Z / scale[:, None]
-    error = float((resolution / scale).max())
-    if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
-        links = equal_values(U, 2.0 * error)
-    else:
-        links, scale = equal_columns(Z, resolution)
-        links = np.hstack([links, equal_rows(Z, resolution)])
+    links, scale = equal_columns(Z, resolution)
+    tried = [(scale, np.hstack([links, equal_rows(Z, resolution)]))]
+    for each in (scale, np.ones_like(scale)):
+        U, error = Z / each[:, None], float((resolution / each).max())
+        if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
+            tried.append((each, equal_values(U, 2.0 * error)))
+    scale, links = max(tried, key=lambda one: one[1].shape[1])
     if links.shape[1] < FEWEST_LINKS:
         return None
     graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(Z.size, Z.size))
@@ -221,7 +186,7 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     first = np.unique(value, return_index=True)[1]
     # relative to the value's first cell: the sign of u itself stays unknown
     sign *= sign.ravel()[first][value]
-    return Arrangement(value, sign * scale[:, None])
+    return value, sign * scale[:, None]
 
 
 def resolutions(Y: Array) -> Array:
@@ -241,48 +206,10 @@ def resolutions(Y: Array) -> Array:
     return found
 
 
-def common_scales(Z: Array, resolution: Array) -> Array:
-    """Scales, shape (k, N), by which columns of one noise agree.
-
-    The ratio of two scales is the commonest ratio of the columns' large absolute values, if any.
-    """
-    k, n, N = Z.shape
-    columns = Z.transpose(0, 2, 1).reshape(k * N, n)
-    most = min(LARGE_VALUES, int(np.sqrt(2e7) / columns.shape[0]) + 8)
-    scale, joined = np.log(spreads(columns)), np.arange(k * N)
-    large = [
-        distinct(column, rounding)[-most:]
-        for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)
-    ]
-    tolerance = [
-        max(1e-9, 4.0 * rounding / max(sizes[0], rounding))
-        for sizes, rounding in zip(large, resolution.ravel(), strict=True)
-    ]
-    for a, b in combinations(range(k * N), 2):
-        near = max(tolerance[a], tolerance[b])
-        if joined[a] == joined[b] or near > COARSEST:
-            continue
-        ratio = np.sort((np.log(large[b]) - np.log(large[a])[:, None]).ravel())
-        run = np.cumsum(np.diff(ratio, prepend=-np.inf) > near) - 1
-        counts = np.bincount(run)
-        if counts.max() >= COMMON_RATIO:
-            moved = joined == joined[b]
-            scale[moved] += scale[a] + ratio[np.searchsorted(run, counts.argmax())] - scale[b]
-            joined[moved] = joined[a]
-    return np.exp(scale).reshape(k, N)
-
-
 def spreads(columns: Array) -> Array:
     """Standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
     return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
-
-
-def distinct(sizes: Array, rounding: float) -> Array:
-    """Distinct absolute values of a column in ascending order."""
-    ordered = np.sort(sizes)
-    kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
-    return kept if len(kept) else np.array([np.finfo(float).tiny])
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
@@ -307,52 +234,42 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
     first = np.take_along_axis(rows, (rows != 0).argmax(axis=1)[:, None], axis=1)
     rows = rows * np.where(first < 0, -1.0, 1.0)
-    copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
+    alike = np.ones((k, k))
     for column in np.abs(rows).T:
-        values, place = np.unique(column, return_inverse=True)
-        shares = np.zeros((k, len(values)))
-        np.add.at(shares, (copy, place.ravel()), 1.0 / n)
+        place = np.unique(column, return_inverse=True)[1].reshape(k, n)
+        shares = np.array([np.bincount(each, minlength=place.max() + 1) for each in place]) / n
         alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
-    chance = float(alike.sum()) * n**2 / 2.0
-    _, which = np.unique(rows, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    again = np.flatnonzero((np.diff(which.ravel()[order]) == 0) & rows[order[1:]].any(axis=1))
-    if len(again) < FEWEST_LINKS + 10.0 * chance:
+    _, which, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    which, varied = which.ravel(), rows.any(axis=1)
+    if (counts[which] - 1)[varied].sum() < 2 * FEWEST_LINKS + 10.0 * alike.sum() * n**2:
         return np.empty((2, 0), dtype=np.intp)
+    order = np.argsort(which, kind="stable")
+    again = np.flatnonzero((np.diff(which[order]) == 0) & varied[order[1:]])
     pairs = np.stack([order[again], order[again + 1]])
     return (pairs[:, :, None] * N + np.arange(N)).reshape(2, -1)
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Pairs of cells of columns with one noise at some lag; scales, (k, N).
+    """Pairs of cells of columns with one noise at some distance; scales, (k, N).
 
-    Lags run forwards and in reverse.
+    Distances run forwards and in reverse.
     """
     k, n, N = Z.shape
     noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()
     cell = np.arange(Z.size).reshape(Z.shape).transpose(0, 2, 1).reshape(k * N, n)
-    scale, links = spreads(noise), [np.empty((2, 0), dtype=np.intp)]
-    columns = standard_ranks(noise.T).T  # a single huge value would align by itself
-    varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns]
-    padded = scipy.fft.next_fast_len(2 * n, real=True)
-    for reverse in (False, True):
-        other = columns[:, ::-1] if reverse else columns
-        ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
-        for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
-            lag = np.arange(SHORTEST - n, n - SHORTEST + 1)
-            if a == b and not reverse:
-                lag = lag[lag > 0]
-            start, stop = np.maximum(lag, 0), n + np.minimum(lag, 0)
-            product = scipy.fft.irfft(ahead[a] * back[b], padded)[lag]
-            alike = np.abs(product) / (stop - start)
-            best = int(alike.argmax()) if len(lag) else 0
-            if len(lag) and alike[best] > SAME:
-                rows = np.arange(start[best], stop[best])
-                there = n - 1 - rows + lag[best] if reverse else rows - lag[best]
-                ratio = float(np.linalg.norm(noise[b][there]) / np.linalg.norm(noise[a][rows]))
-                apart = np.abs(np.abs(noise[b][there]) - ratio * np.abs(noise[a][rows]))
-                if np.mean(apart <= 1.5 * (rounding[b] + ratio * rounding[a])) > SAME:
-                    links.append(np.stack([cell[a][rows], cell[b][there]]))
+    scale, links, t = spreads(noise), [np.empty((2, 0), dtype=np.intp)], np.arange(n)
+    columns = standard_ranks(noise.T)  # a single huge value would align by itself
+    varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns.T]
+    for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
+        for step, distance in [(1, 0), *distances(columns[:, [a]], columns[:, [b]])]:
+            turn, there = np.divmod(step * (t + distance), n)
+            for rows in (np.flatnonzero(turn == once) for once in np.unique(turn)):
+                y, z = np.abs(noise[b][there[rows]]), np.abs(noise[a][rows])
+                ratio = float(np.linalg.norm(y)) / max(float(np.linalg.norm(z)), 1e-300)
+                near = np.abs(y - ratio * z) <= 1.5 * (rounding[b] + ratio * rounding[a])
+                product = abs(columns[rows, a] @ columns[there[rows], b]) / len(rows)
+                if len(rows) >= SHORTEST and min(near.mean(), product) > SAME:
+                    links.append(np.stack([cell[a][rows], cell[b][there[rows]]]))
                     scale[b] = scale[a] * ratio
     pairs = np.hstack(links)
     return pairs[:, pairs[0] != pairs[1]], scale.reshape(k, N)

@@ -8,7 +8,7 @@
 | match | a correlation in ``E P`` above ``SAME_FEW``, or of ``PROBE`` values anywhere in a series of draws | (S, L) |
 
 Ranks know neither scale nor law. A match is drawn in full. Each column is compared with it by
-ranks, and predicted by a line or by neighbours in the order of the draws.
+ranks, and predicted by neighbours in the order of the draws.
 """
 
 from __future__ import annotations
@@ -197,18 +197,12 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
 
 
 def unpredicted(e: Array, z: Array) -> Array:
-    """Part of z that draws e leave, shape (n,): none if z is monotone in e.
-
-    Otherwise by a line or by neighbours in the order of e.
-    """
-    order = np.argsort(e)
-    near = np.pad(z[order], 1, mode="reflect")
-    steps = np.sign(np.diff(z[order]))
-    if abs(steps.sum()) == np.count_nonzero(steps):
-        return np.zeros(len(z))
-    monotone = z[order] - (near[:-2] + near[2:]) / 2.0
-    line = z - np.polyval(np.polyfit(e, z, 1), e)
-    return min(line, monotone, key=lambda rest: float(np.square(rest).sum()))
+    """Part of z that neighbours in the order of draws e leave; none if z is monotone in e."""
+    order, rest = np.argsort(e), np.zeros(len(z))
+    steps, near = np.sign(np.diff(z[order])), np.pad(z[order], 1, mode="reflect")
+    if abs(steps.sum()) != np.count_nonzero(steps):
+        rest[order] = z[order] - (near[:-2] + near[2:]) / 2.0
+    return rest
 
 
 def drawn_again(ranks: Sequence[Array], noise: Sequence[Array]) -> Iterator[tuple[str, Array]]:

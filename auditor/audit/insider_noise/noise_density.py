@@ -23,7 +23,6 @@ Gaussian width with the largest held-out likelihood.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -33,8 +32,8 @@ from auditor.audit.measures.every_cell import Finding, copies_in_words
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
 
-JUDGED, TRIED = 4_000, 800
-"""Rows that are judged, and rows that first show whether there is anything to gain."""
+JUDGED = 4_000
+"""Rows that are judged."""
 CANDIDATES = 256
 FEWEST_ROWS = 1_000
 """Rows without which a density is too coarse."""
@@ -74,7 +73,6 @@ def noise_density(
             line = least_squares(cells, X, np.arange(n)[there])
             found[here] = (X[here] - line[here]) ** 2
     squares, better = [found[:JUDGED] for found in squares], [list[str]() for _ in held]
-    judged = min(n, JUDGED)
     for targets in dependent_attributes(X, Y):
         own = RESOLVED * X[:, targets].var(axis=0)
         fits = {
@@ -83,16 +81,12 @@ def noise_density(
             if own.all() and (squares[place][:, targets].mean(axis=0) > own).all()
         }
         for from_noise in (False, True):
-            found_of = partial(_errors_of, from_noise=from_noise)
-            some = {
-                place: found_of(fit, judged)
-                for place, fit in fits.items()
-                if _gains(squares[place][:TRIED, targets], found_of(fit, TRIED), 0.0)
+            tried = {
+                place: _errors_of(fit, min(n, JUDGED), from_noise) for place, fit in fits.items()
             }
-            if any(_gains(squares[place][:, targets], e, SURE) for place, e in some.items()):
+            if any(_gains(squares[place][:, targets], errors) for place, errors in tried.items()):
                 # another method for one copy alone would count as a gain of pooling
-                for place, fit in fits.items():
-                    errors = some[place] if place in some else found_of(fit, judged)
+                for place, errors in tried.items():
                     if errors.mean() < squares[place][:, targets].mean():
                         squares[place][:, targets] = errors
                         better[place] += [str(j + 1) for j in targets]
@@ -126,17 +120,17 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
     return found + [[a, b] for a, b in combinations(range(N), 2) if size[a, b] > 6.0 / np.sqrt(n)]
 
 
-def _gains(line: Array, found: Array, sure: float) -> bool:
+def _gains(line: Array, found: Array) -> bool:
     """Whether squared errors are surely below the line's by ``GAIN``.
 
-    By ``sure`` standard errors or, as outliers can hide these, by as many more rows with a gain
+    By ``SURE`` standard errors or, as outliers can hide these, by as many more rows with a gain
     than half.
     """
     gain = ((line - found) / line.mean(axis=0)).mean(axis=1)
     m, mean = len(gain), float(gain.mean())
     return mean > GAIN and (
-        mean > sure * gain.std() / np.sqrt(m)
-        or 2.0 * float((gain > 0).mean()) - 1.0 > (1 + sure) / np.sqrt(m)
+        mean > SURE * gain.std() / np.sqrt(m)
+        or 2.0 * float((gain > 0).mean()) - 1.0 > (1 + SURE) / np.sqrt(m)
     )
 
 

@@ -1,7 +1,7 @@
 """Feature family for moved rows: cells of the row where a record went.
 
-A record is at a common distance, forwards or from the end (``distances``), or where its neighbours'
-places say (``voted``).
+A record is at a common distance, forwards or from the end (``distances``), or as far from a near
+record's place as other records k rows apart (``rule``).
 """
 
 from __future__ import annotations
@@ -11,22 +11,12 @@ from functools import partial
 
 import numpy as np
 
-from auditor.audit.insider.feature import (
-    FOLLOWED,
-    MOST_PAIRED,
-    Columns,
-    Feature,
-    Known,
-    Shown,
-    followers,
-)
+from auditor.audit.insider.feature import MOST_PAIRED, REACH, Columns, Feature, Known, Shown, rule
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import BY_CHANCE, quantile, standard_ranks
 from auditor.registry import register
 
-REACH, RULES = 8, 3
-"""Neighbours on either side that vote for a place, and distances that each may state."""
 NEAR = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
@@ -54,13 +44,21 @@ class MovedRows(Feature):
                 place = np.take_along_axis(np.array(places), agree.argmax(axis=0)[None], axis=0)[0]
                 yield f"cell {c} where near rows went", partial(at_place, c, place)
         width = shown.cells.shape[2]
-        for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
-            moved = [q for other, q in known.moved if other == copy]
-            best = max(moved, key=followers, default=np.empty(0))
-            if followers(best) > FOLLOWED:
-                place = voted(best)
-                for c in range(copy * width, copy * width + min(width, MOST_PAIRED)):
-                    yield f"cell {c} where the record went", partial(at_place, c, place)
+        for copy, q in known.moved:
+            place = followed(q)
+            for c in range(copy * width, copy * width + min(width, MOST_PAIRED)):
+                yield f"cell {c} where the record went", partial(at_place, c, place)
+
+
+def followed(q: Array) -> Indices:
+    """Each record's place by the commonest rule, from the nearest known place."""
+    (_, k, d), n = rule(q), len(q)
+    place, t = np.arange(n, dtype=np.float64), np.arange(n)
+    for m in sorted(range(-REACH, REACH + 1), key=abs, reverse=True):
+        near = np.where((0 <= t + m * k) & (t + m * k < n), q[(t + m * k) % n] - m * d, np.nan)
+        there = (0 <= near) & (near < n)
+        place[there] = near[there]
+    return place.astype(np.intp)
 
 
 def distances(x: Array, y: Array) -> list[tuple[int, int]]:
@@ -95,26 +93,3 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
 def at_place(c: int, place: Indices, shown: Shown) -> Array:
     """Cell or shown number of the rows at some places."""
     return shown.numbers[place, c]
-
-
-def voted(q: Array) -> Indices:
-    """Each record's place, by distances from its known neighbours' places."""
-    n, told, weights = len(q), list[Array](), list[float]()
-    for k in (step for step in range(-REACH, REACH + 1) if step):
-        near = np.full(n, np.nan)
-        near[max(k, 0) : n + min(k, 0)] = q[max(-k, 0) : n - max(k, 0)]
-        d, times = np.unique((q - near)[np.isfinite(q - near)], return_counts=True)
-        for rule in np.argsort(-times, kind="stable")[:RULES]:
-            if times[rule] > FOLLOWED / 2:
-                told.append(near + d[rule])
-                share = float(times[rule]) / float(times.sum())
-                weights.append(share / (1.02 - share))  # odds that the rule holds
-    if not told:
-        return np.arange(n)
-    candidates = np.stack(told, axis=1)
-    candidates[(candidates < 0) | (candidates >= n)] = np.nan
-    votes = np.zeros(candidates.shape)
-    for place, weight in zip(candidates.T, weights, strict=True):
-        votes += (candidates == place[:, None]) * weight
-    best = np.take_along_axis(candidates, votes.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.where(np.isfinite(best), best, np.arange(n)).astype(np.intp)

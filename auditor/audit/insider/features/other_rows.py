@@ -94,18 +94,18 @@ def next_in_order(c: int, other: int, shown: Shown) -> Array:
 
 @register
 class Matching(Feature):
-    """Codes and numbers of equal cells, and means of a group's other records."""
+    """Codes and counts of equal cells, and means of records with an equal cell or shown code."""
 
     name = "matching"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        few = min(shown.flat.shape[1], MOST_PAIRED)
+        few = range(min(shown.flat.shape[1], MOST_PAIRED))
         codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
         yield from each("value", code, codes)
         yield from each("records with the value", frequency, codes)
         for c in codes:
-            others = [other for other in range(few) if other != c]
+            others = [other for other in few if other != c]
             yield from each("group's mean", group_mean, [c], others)
             yield from each("rest", lambda c, o, s: s.flat[:, o] - group_mean(c, o, s), [c], others)
 
@@ -161,16 +161,15 @@ class Gates(Feature):
 
 @register
 class Periodic(Feature):
-    """Periodic parts of cells."""
+    """Periodic parts of cells, in the whole file and in short stretches."""
 
     name = "periodic"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        few = range(min(shown.series.shape[1], MOST_PAIRED))
-        for part in (periodic, periodic_in_stretches):
-            yield from each("periodic part", part, few)
-            yield from each("rest", lambda part, c, s: s.series[:, c] - part(c, s), [part], few)
+        few = range(min(shown.series.shape[1], MOST_PAIRED)), (False, True)
+        yield from each("periodic part", periodic, *few)
+        yield from each("rest", lambda c, short, s: s.series[:, c] - periodic(c, short, s), *few)
 
 
 def scores(order: Indices) -> Array:
@@ -179,21 +178,18 @@ def scores(order: Indices) -> Array:
     return scipy.special.ndtri((places + 0.5) / len(order))
 
 
-def periodic(c: int, shown: Shown) -> Array:
-    """Part of a column at frequencies that exceed its periodogram."""
-    y = shown.series[:, c] - shown.series[:, c].mean()
-    return standing_out(y[None], len(y))[0]
+def periodic(c: int, short: bool, shown: Shown) -> Array:
+    """Part of a column at frequencies that exceed its periodogram.
 
-
-def periodic_in_stretches(c: int, shown: Shown) -> Array:
-    """Periodic part of overlapping stretches, weighted by (1 − cos)/2."""
+    Or of overlapping stretches, weighted by (1 − cos)/2.
+    """
     y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
+    if not short:
+        return standing_out(y[None], len(y))[0]
     padded = np.pad(y, (half, half - len(y) % half + half))
-    frames = np.stack(
-        [padded[start : start + SHORT] for start in range(0, len(padded) - half, half)]
-    )
-    short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT) ** 2, len(y))
-    return (short[:-1, half:] + short[1:, :half]).ravel()[: len(y)]
+    frames = np.lib.stride_tricks.sliding_window_view(padded, SHORT)[::half]
+    part = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT) ** 2, len(y))
+    return (part[:-1, half:] + part[1:, :half]).ravel()[: len(y)]
 
 
 def standing_out(frames: Array, n: int) -> Array:
