@@ -20,12 +20,13 @@ limit. Lattice noise is treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.linear_algebra import clip_to_psd, quotient
 from auditor.numerics.truncated_normal import cut_normal, matched, propagated
 from auditor.plugin import Array, Arrays, unprinted
 
@@ -166,6 +167,9 @@ class RowsInAnyNoise(NoisyRows):
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
     def _posteriors(self, prior: Mixture) -> Iterator[Found]:
+        # EM leaves variances below 0 in atoms, for which no factor would be updated
+        V = clip_to_psd(prior.covariances) + GRAIN * np.eye(self.s.size)
+        prior = replace(prior, covariances=V)
         pieces = [len(each.low) for each in self.likelihoods if each is not None]
         for part in self.pieces(prior.size * max([self.s.size**2, *pieces]) // WIDER):
             assert isinstance(part, RowsInAnyNoise)

@@ -202,6 +202,18 @@ def test_expectation_propagation_is_near_the_integral_in_two_attributes(distribu
     assert np.ptp(gap) < 0.15
 
 
+@pytest.mark.parametrize("rounding", [0.0, 1e-8])
+def test_likelihood_counts_at_an_atom_of_variance_below_0(rounding):
+    """The second attribute is 0, so that only the density of its noise is left."""
+    x, rng = np.zeros((50, 2)), np.random.default_rng(9)
+    channels, copies = seen_through("laplace", [0.5], x, rng)
+    rows = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2))
+    atom = Mixture(np.ones(1), np.zeros((1, 2)), np.diag([0.0, -rounding])[None])
+    found, b = rows.chances(atom)[1], np.sqrt(0.5 / 2.0)
+    expected = -np.abs(copies[0]).sum(axis=1) / b - 2.0 * np.log(2.0 * b)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
 def test_the_shortest_interval_of_one_normal_by_hand():
     """90 % of N(3, ½²) lie within 1.645 deviations."""
     low, high = shortest_of_mixture(np.ones((1, 1)), np.array([[3.0]]), np.array([0.5]), 0.9)
