@@ -32,6 +32,17 @@ from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
+from ._lattice import (
+    BROAD,
+    FITTED_ROWS,
+    FLOOR,
+    LEAST_WIDTH,
+    MOST_POINTS,
+    Heaps,
+    filled_steps,
+    gains,
+    learnt,
+)
 
 ROUNDS = 2
 """Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace
@@ -46,6 +57,10 @@ WIDER = 8
 """Factor of the rows in a piece: fewer, longer calls are 2.7 times as fast (Laplace, 4 components)."""
 THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
+
+
+FAINTEST = 1e-5
+"""Least probability of a component that counts in an attribute's density."""
 
 
 class Likelihood(NamedTuple):
@@ -86,6 +101,13 @@ class Likelihood(NamedTuple):
         height = log_f[:-1] - slope * t[:-1]
         return cls(low, high, height, slope, (centre - origin) / unit, std)
 
+    def at(self, points: Array) -> Array:
+        """Return logarithms at points, shape (n, L): the least of the concave pieces."""
+        x = points[:, None, None]
+        found = (self.height[:, 0] + self.slope[:, 0] * x).min(axis=1)
+        possible = (self.low[0, 0] <= x[:, 0]) & (x[:, 0] <= self.high[-1, 0])
+        return np.where(possible, found, LEAST).T
+
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
@@ -114,12 +136,13 @@ def _is_normal(channel: Channel) -> bool:
 
 
 class Found(NamedTuple):
-    """Posterior of n rows: ``q``, log-likelihoods, (n,), ``b`` and ``B``."""
+    """Posterior of n rows: ``q``, log-likelihoods, (n,), ``b``, ``B``, and ``m_c, v_c`` by attribute."""
 
     q: Array
     log_likelihood: Array
     b: Array
     B: Array
+    cavities: dict[int, tuple[Array, Array]]
 
 
 @unprinted
@@ -166,32 +189,29 @@ class RowsInAnyNoise(NoisyRows):
         )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
-    def _posteriors(self, prior: Mixture) -> Iterator[Found]:
+    def posteriors(self, prior: Mixture) -> Iterator[tuple[RowsInAnyNoise, Found]]:
+        """Yield pieces of the rows, and their posteriors."""
         # EM leaves variances below 0 in atoms, for which no factor would be updated
         V = clip_to_psd(prior.covariances) + GRAIN * np.eye(self.s.size)
         prior = replace(prior, covariances=V)
         pieces = [len(each.low) for each in self.likelihoods if each is not None]
         for part in self.pieces(prior.size * max([self.s.size**2, *pieces]) // WIDER):
             assert isinstance(part, RowsInAnyNoise)
-            yield posterior(prior, part, ROUNDS)
+            yield part, posterior(prior, part, ROUNDS)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        q, log_likelihood, _, _ = zip(*self._posteriors(prior), strict=True)
+        q, log_likelihood = zip(*(found[:2] for _, found in self.posteriors(prior)), strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
         parts = []
-        for q, log, b, B in self._posteriors(prior):
+        for _, (q, log, b, B, _) in self.posteriors(prior):
             d = b.swapaxes(0, 1) - prior.means[:, :, None]
             weighed = q[:, None] * d
             second = weighed @ d.mT + np.einsum("kn,abkn->kab", q, B)
             parts.append((q.sum(axis=1), weighed.sum(axis=2), second, log.sum()))
         total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
         return Moments(total, first, second, float(log_likelihood))
-
-    def mean(self, prior: Mixture) -> Array:
-        """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        return np.concatenate([(q * b).sum(axis=1).T for q, _, b, _ in self._posteriors(prior)])
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
@@ -211,8 +231,121 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
     )
     likelihoods = {a: each for a, each in enumerate(rows.likelihoods) if each is not None}
-    log_q, moved, covariances = propagated(
-        m, known, lambda a, *cavity: likelihoods[a].matched(*cavity), [*likelihoods] * rounds, GRAIN
-    )
+    cavities = dict[int, tuple[Array, Array]]()
+
+    def match(a: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        cavities[a] = mean, variance
+        return likelihoods[a].matched(mean, variance)
+
+    log_q, moved, covariances = propagated(m, known, match, [*likelihoods] * rounds, GRAIN)
     log_q += np.log(np.maximum(prior.weights, np.finfo(float).tiny))[:, None]
-    return Found(*normalised(log_q), m + moved, covariances)
+    return Found(*normalised(log_q), m + moved, covariances, cavities)
+
+
+@unprinted
+class Reweighted:
+    """Posterior means under a mixture whose margins have weights, ``heaps``, as in ``_lattice``."""
+
+    prior: Mixture
+    heaps: Heaps
+
+    @classmethod
+    def fitted(
+        cls, origin: Array, steps: Array, prior: Mixture, rows: RowsInAnyNoise
+    ) -> Reweighted:
+        """Return weights that raise the likelihood of held-out rows.
+
+        At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
+        """
+        rows = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
+        even = cls(broadened(prior, rows.u), Heaps())
+        for a, likelihood in enumerate(rows.likelihoods):
+            if likelihood is not None:
+                step = filled_steps(steps[a : a + 1], likelihood.std[:1])[0]
+                y = rows.u[:, a] + origin[a]
+                step *= max(1.0, np.ceil(np.ptp(y) / step / (MOST_POINTS - 2.0)))
+                k = np.arange(np.rint(y.min() / step), np.rint(y.max() / step) + 1.0)
+                if len(k) > 1:
+                    even.heaps[a] = step * k - origin[a], np.ones(len(k))
+        heaps = Heaps()
+        for a, p, f in even._densities(rows):
+            h = learnt(p, f, np.zeros(len(p)))
+            if h is not None:
+                heaps[a] = even.heaps[a][0], h
+        return cls(even.prior if heaps else prior, heaps)
+
+    def _densities(self, rows: RowsInAnyNoise) -> Iterator[tuple[int, Array, Array]]:
+        """Yield each attribute's densities at its points, given rows and a priori."""
+        parts = [
+            [given(self.prior, *part, a, points) for a, (points, _) in self.heaps.items()]
+            for part in rows.posteriors(self.prior)
+        ]
+        for (a, (points, _)), p in zip(self.heaps.items(), zip(*parts, strict=True), strict=True):
+            along = self.prior.weights, self.prior.means[:, a], self.prior.covariances[:, a, a]
+            yield (
+                a,
+                np.concatenate(p),
+                on_points(self.prior, a, points, *(each[:, None] for each in along)),
+            )
+
+    def mean(self, rows: RowsInAnyNoise) -> Array:
+        """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
+        parts = []
+        for part, found in rows.posteriors(self.prior):
+            x = (found.q * found.b).sum(axis=1).T.copy()
+            for a, (points, h) in self.heaps.items():
+                p = h * given(self.prior, part, found, a, points)
+                total = p.sum(axis=1)
+                np.divide(p @ points, total, out=x[:, a], where=total > FLOOR)
+            parts.append(x)
+        return np.concatenate(parts)
+
+    def risk(self, rows: RowsInAnyNoise) -> Array:
+        """Return minus each row's log-likelihood, and the gain of each attribute's weights, (n,)."""
+        found = rows.chances(self.prior)[1]
+        return -sum((gains(p, f, self.heaps[a][1]) for a, p, f in self._densities(rows)), found)
+
+
+def broadened(prior: Mixture, u: Array) -> Mixture:
+    """Add a component of weight ``BROAD`` that reaches all rows."""
+    V = np.tensordot(prior.weights, prior.covariances, 1) + np.diag((np.ptp(u, axis=0) / 2.0) ** 2)
+    return Mixture(
+        np.append(prior.weights * (1.0 - BROAD), BROAD),
+        np.vstack([prior.means, prior.weights @ prior.means]),
+        np.concatenate([prior.covariances, V[None]]),
+    )
+
+
+def given(prior: Mixture, rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> Array:
+    """Return densities at attribute a's points given each row, times the step, shape (n, L).
+
+    ``Σ_k q_k N(l; m_c, v_c) L_a(l) / ∫ N(x; m_c, v_c) L_a(x) dx``.
+    """
+    likelihood, cavity = rows.likelihoods[a], found.cavities[a]
+    assert likelihood is not None
+    log_L = likelihood.at(points)
+    top = log_L.max(axis=1)
+    q = found.q * np.exp(top - likelihood.tilted(*cavity)[0])
+    return np.exp(log_L - top[:, None]) * on_points(prior, a, points, q, *cavity)
+
+
+def on_points(
+    prior: Mixture, a: int, points: Array, q: Array, mean: Array, variance: Array
+) -> Array:
+    """Return ``Σ_k q_k N(l; mean, variance)`` at points, times the step, shape (n, L).
+
+    Components, (K, n), are as wide as in ``_lattice``, and keep their weight on the points.
+    """
+    step, found = points[1] - points[0], np.zeros((q.shape[1], len(points)))
+
+    def normal(mean: Array, variance: Array) -> Array:
+        wide = np.maximum(variance, (LEAST_WIDTH * step) ** 2)[:, None]
+        density = np.exp(-0.5 * (points - mean[:, None]) ** 2 / wide)
+        return density * (step / np.sqrt(2.0 * np.pi * wide))
+
+    share = normal(prior.means[:, a], prior.covariances[:, a, a]).sum(axis=1)
+    for q_k, m_k, v_k, share_k in zip(q, mean, variance, share, strict=True):
+        (here,) = np.nonzero(q_k > FAINTEST)
+        scale = q_k[here] / np.maximum(share_k, FLOOR)
+        found[here] += scale[:, None] * normal(m_k[here], v_k[here])
+    return found
