@@ -59,7 +59,7 @@ THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
 
 
-FAINTEST = 1e-5
+LEAST_SHARE = 1e-5
 """Least probability of a component that counts in an attribute's density."""
 
 
@@ -258,52 +258,48 @@ class Reweighted:
         At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
         """
         rows = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
-        even = cls(broadened(prior, rows.u), Heaps())
+        even, heaps = cls(broadened(prior, rows.u), Heaps()), Heaps()
         for a, likelihood in enumerate(rows.likelihoods):
             if likelihood is not None:
-                step = filled_steps(steps[a : a + 1], likelihood.std[:1])[0]
+                step = filled_steps(steps[a], likelihood.std[0])
                 y = rows.u[:, a] + origin[a]
-                step *= max(1.0, np.ceil(np.ptp(y) / step / (MOST_POINTS - 2.0)))
+                step = step * max(1.0, np.ceil(np.ptp(y) / step / (MOST_POINTS - 2.0)))
                 k = np.arange(np.rint(y.min() / step), np.rint(y.max() / step) + 1.0)
                 if len(k) > 1:
                     even.heaps[a] = step * k - origin[a], np.ones(len(k))
-        heaps = Heaps()
-        for a, p, f in even._densities(rows):
-            h = learnt(p, f, np.zeros(len(p)))
+        for a, (p, f) in even._densities(rows).items():
+            h = learnt(p, f)
             if h is not None:
                 heaps[a] = even.heaps[a][0], h
         return cls(even.prior if heaps else prior, heaps)
 
-    def _densities(self, rows: RowsInAnyNoise) -> Iterator[tuple[int, Array, Array]]:
-        """Yield each attribute's densities at its points, given rows and a priori."""
+    def _densities(self, rows: RowsInAnyNoise) -> dict[int, tuple[Array, Array]]:
         parts = [
-            [given(self.prior, *part, a, points) for a, (points, _) in self.heaps.items()]
+            {a: densities(self.prior, *part, a, points) for a, (points, _) in self.heaps.items()}
             for part in rows.posteriors(self.prior)
         ]
-        for (a, (points, _)), p in zip(self.heaps.items(), zip(*parts, strict=True), strict=True):
-            along = self.prior.weights, self.prior.means[:, a], self.prior.covariances[:, a, a]
-            yield (
-                a,
-                np.concatenate(p),
-                on_points(self.prior, a, points, *(each[:, None] for each in along)),
-            )
+        return {
+            a: (np.concatenate([part[a][0] for part in parts]), parts[0][a][1]) for a in self.heaps
+        }
 
     def mean(self, rows: RowsInAnyNoise) -> Array:
         """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
-        parts = []
-        for part, found in rows.posteriors(self.prior):
-            x = (found.q * found.b).sum(axis=1).T.copy()
+        found = []
+        for part, posterior in rows.posteriors(self.prior):
+            x = (posterior.q * posterior.b).sum(axis=1).T.copy()
             for a, (points, h) in self.heaps.items():
-                p = h * given(self.prior, part, found, a, points)
-                total = p.sum(axis=1)
-                np.divide(p @ points, total, out=x[:, a], where=total > FLOOR)
-            parts.append(x)
-        return np.concatenate(parts)
+                p = densities(self.prior, part, posterior, a, points)[0]
+                total = p @ h
+                np.divide(p @ (h * points), total, out=x[:, a], where=total > FLOOR)
+            found.append(x)
+        return np.concatenate(found)
 
     def risk(self, rows: RowsInAnyNoise) -> Array:
         """Return minus each row's log-likelihood, and the gain of each attribute's weights, (n,)."""
         found = rows.chances(self.prior)[1]
-        return -sum((gains(p, f, self.heaps[a][1]) for a, p, f in self._densities(rows)), found)
+        for a, (p, f) in self._densities(rows).items():
+            found += gains(p, f, self.heaps[a][1])
+        return -found
 
 
 def broadened(prior: Mixture, u: Array) -> Mixture:
@@ -316,36 +312,27 @@ def broadened(prior: Mixture, u: Array) -> Mixture:
     )
 
 
-def given(prior: Mixture, rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> Array:
-    """Return densities at attribute a's points given each row, times the step, shape (n, L).
+def densities(
+    prior: Mixture, rows: RowsInAnyNoise, found: Found, a: int, points: Array
+) -> tuple[Array, Array]:
+    """Return attribute a's densities at points given each row, (n, L), and a priori, (1, L).
 
-    ``Σ_k q_k N(l; m_c, v_c) L_a(l) / ∫ N(x; m_c, v_c) L_a(x) dx``.
+    Times the step: ``Σ_k q_k N(l; m_c, v_c) L_a(l) / ∫ N(x; m_c, v_c) L_a(x) dx``, and ``Σ_k α_k N(l;
+    m_k, V_k)``. Components are as wide as in ``_lattice``, and keep their weight on the points.
     """
-    likelihood, cavity = rows.likelihoods[a], found.cavities[a]
+    likelihood, cavity, step = rows.likelihoods[a], found.cavities[a], points[1] - points[0]
     assert likelihood is not None
-    log_L = likelihood.at(points)
-    top = log_L.max(axis=1)
-    q = found.q * np.exp(top - likelihood.tilted(*cavity)[0])
-    return np.exp(log_L - top[:, None]) * on_points(prior, a, points, q, *cavity)
-
-
-def on_points(
-    prior: Mixture, a: int, points: Array, q: Array, mean: Array, variance: Array
-) -> Array:
-    """Return ``Σ_k q_k N(l; mean, variance)`` at points, times the step, shape (n, L).
-
-    Components, (K, n), are as wide as in ``_lattice``, and keep their weight on the points.
-    """
-    step, found = points[1] - points[0], np.zeros((q.shape[1], len(points)))
 
     def normal(mean: Array, variance: Array) -> Array:
         wide = np.maximum(variance, (LEAST_WIDTH * step) ** 2)[:, None]
-        density = np.exp(-0.5 * (points - mean[:, None]) ** 2 / wide)
-        return density * (step / np.sqrt(2.0 * np.pi * wide))
+        scale = step / np.sqrt(2.0 * np.pi * wide)
+        return scale * np.exp(-0.5 * (points - mean[:, None]) ** 2 / wide)
 
-    share = normal(prior.means[:, a], prior.covariances[:, a, a]).sum(axis=1)
-    for q_k, m_k, v_k, share_k in zip(q, mean, variance, share, strict=True):
-        (here,) = np.nonzero(q_k > FAINTEST)
-        scale = q_k[here] / np.maximum(share_k, FLOOR)
-        found[here] += scale[:, None] * normal(m_k[here], v_k[here])
-    return found
+    f = normal(prior.means[:, a], prior.covariances[:, a, a])
+    share, log_L = np.maximum(f.sum(axis=1), FLOOR), likelihood.at(points)
+    top, p = log_L.max(axis=1), np.zeros_like(log_L)
+    q = found.q / share[:, None] * np.exp(top - likelihood.tilted(*cavity)[0])
+    for q_k, mean, variance in zip(q, *cavity, strict=True):
+        (here,) = np.nonzero(q_k > LEAST_SHARE)
+        p[here] += q_k[here, None] * normal(mean[here], variance[here])
+    return p * np.exp(log_L - top[:, None]), (prior.weights / share @ f)[None]

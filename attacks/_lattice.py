@@ -126,8 +126,9 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
     return heaps
 
 
-def learnt(p: Array, f: Array, gained: Array) -> Array | None:
-    """Return weights if they raise the likelihood of held-out rows beyond the gain without them."""
+def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
+    """Return weights if they, after gains ``before``, raise the likelihood of held-out rows."""
+    gained = np.zeros(len(p)) + before
     for taught, judged in ((0, 1), (1, 0)):
         of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
         h = weights(p[taught::2], of_taught)
@@ -135,7 +136,7 @@ def learnt(p: Array, f: Array, gained: Array) -> Array | None:
     return weights(p, f) if gained.mean() > gained.std() / np.sqrt(gained.size) else None
 
 
-def filled_steps(steps: Array, noise: Array) -> Array:
+def filled_steps(steps: Array | float, noise: Array | float) -> Array:
     """Return steps, (N,), that follow the noise's deviation where none is coarse."""
     return np.where(FINEST * steps > noise, steps, noise / CONTINUOUS)
 
