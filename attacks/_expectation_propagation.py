@@ -267,39 +267,40 @@ class Reweighted:
                 k = np.arange(np.rint(y.min() / step), np.rint(y.max() / step) + 1.0)
                 if len(k) > 1:
                     even.heaps[a] = step * k - origin[a], np.ones(len(k))
-        for a, (p, f) in even._densities(rows).items():
-            h = learnt(p, f)
-            if h is not None:
-                heaps[a] = even.heaps[a][0], h
-        return cls(even.prior if heaps else prior, heaps)
-
-    def _densities(self, rows: RowsInAnyNoise) -> dict[int, tuple[Array, Array]]:
-        parts = [
-            {a: densities(self.prior, *part, a, points) for a, (points, _) in self.heaps.items()}
-            for part in rows.posteriors(self.prior)
+        held = [
+            [at_points(*part, a, points) for a, (points, _) in even.heaps.items()]
+            for part in rows.posteriors(even.prior)
         ]
-        return {
-            a: (np.concatenate([part[a][0] for part in parts]), parts[0][a][1]) for a in self.heaps
-        }
+        for (a, (points, _)), *parts in zip(even.heaps.items(), *held, strict=True):
+            h = learnt(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            if h is not None:
+                heaps[a] = points, h
+        return cls(even.prior if heaps else prior, heaps)
 
     def mean(self, rows: RowsInAnyNoise) -> Array:
         """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
-        found = []
-        for part, posterior in rows.posteriors(self.prior):
-            x = (posterior.q * posterior.b).sum(axis=1).T.copy()
+        means = []
+        for part, found in rows.posteriors(self.prior):
+            x = (found.q * found.b).sum(axis=1).T.copy()
             for a, (points, h) in self.heaps.items():
-                p = densities(self.prior, part, posterior, a, points)[0]
+                p = at_points(part, found, a, points)[0]
                 total = p @ h
                 np.divide(p @ (h * points), total, out=x[:, a], where=total > FLOOR)
-            found.append(x)
-        return np.concatenate(found)
+            means.append(x)
+        return np.concatenate(means)
 
     def risk(self, rows: RowsInAnyNoise) -> Array:
-        """Return minus each row's log-likelihood, and the gain of each attribute's weights, (n,)."""
-        found = rows.chances(self.prior)[1]
-        for a, (p, f) in self._densities(rows).items():
-            found += gains(p, f, self.heaps[a][1])
-        return -found
+        """Return minus the log-likelihoods of each attribute given all others, summed, (n,)."""
+        risks = []
+        for part, found in rows.posteriors(self.prior):
+            total = np.zeros(len(part.u))
+            for a in found.cavities:
+                total += without(part, found, a)[1]
+                if a in self.heaps:
+                    points, h = self.heaps[a]
+                    total -= gains(*at_points(part, found, a, points), h)
+            risks.append(total)
+        return np.concatenate(risks)
 
 
 def broadened(prior: Mixture, u: Array) -> Mixture:
@@ -312,27 +313,25 @@ def broadened(prior: Mixture, u: Array) -> Mixture:
     )
 
 
-def densities(
-    prior: Mixture, rows: RowsInAnyNoise, found: Found, a: int, points: Array
-) -> tuple[Array, Array]:
-    """Return attribute a's densities at points given each row, (n, L), and a priori, (1, L).
-
-    Times the step: ``Σ_k q_k N(l; m_c, v_c) L_a(l) / ∫ N(x; m_c, v_c) L_a(x) dx``, and ``Σ_k α_k N(l;
-    m_k, V_k)``. Components are as wide as in ``_lattice``, and keep their weight on the points.
-    """
-    likelihood, cavity, step = rows.likelihoods[a], found.cavities[a], points[1] - points[0]
+def without(rows: RowsInAnyNoise, found: Found, a: int) -> tuple[Array, Array]:
+    """Return ``q`` without attribute a, (K, n), and minus its log-likelihood given all others."""
+    likelihood = rows.likelihoods[a]
     assert likelihood is not None
+    log_q = np.log(np.maximum(found.q, np.finfo(float).tiny))
+    return normalised(log_q - likelihood.tilted(*found.cavities[a])[0])
 
-    def normal(mean: Array, variance: Array) -> Array:
-        wide = np.maximum(variance, (LEAST_WIDTH * step) ** 2)[:, None]
-        scale = step / np.sqrt(2.0 * np.pi * wide)
-        return scale * np.exp(-0.5 * (points - mean[:, None]) ** 2 / wide)
 
-    f = normal(prior.means[:, a], prior.covariances[:, a, a])
-    share, log_L = np.maximum(f.sum(axis=1), FLOOR), likelihood.at(points)
-    top, p = log_L.max(axis=1), np.zeros_like(log_L)
-    q = found.q / share[:, None] * np.exp(top - likelihood.tilted(*cavity)[0])
-    for q_k, mean, variance in zip(q, *cavity, strict=True):
-        (here,) = np.nonzero(q_k > LEAST_SHARE)
-        p[here] += q_k[here, None] * normal(mean[here], variance[here])
-    return p * np.exp(log_L - top[:, None]), (prior.weights / share @ f)[None]
+def at_points(rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> tuple[Array, Array]:
+    """Return ``p = c(l) L_a(l) / ∫ c(x) L_a(x) dx`` and ``c`` at attribute a's points, (n, L).
+
+    ``c = Σ_k q_k N(l; m_c, v_c)``, of components as wide as in ``_lattice``, each of sum 1.
+    """
+    likelihood, (q, evidence) = rows.likelihoods[a], without(rows, found, a)
+    assert likelihood is not None
+    c, least = np.zeros((len(rows.u), len(points))), (LEAST_WIDTH * (points[1] - points[0])) ** 2
+    for q_k, mean, variance, posterior_k in zip(q, *found.cavities[a], found.q, strict=True):
+        (here,) = np.nonzero(q_k + posterior_k > LEAST_SHARE)
+        wide = np.maximum(variance[here, None], least)
+        density = np.exp(-0.5 * (points - mean[here, None]) ** 2 / wide)
+        c[here] += q_k[here, None] * density / np.maximum(density.sum(axis=1, keepdims=True), FLOOR)
+    return c * np.exp(likelihood.at(points) + evidence[:, None]), c

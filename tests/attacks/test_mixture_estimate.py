@@ -214,6 +214,34 @@ def test_likelihood_counts_at_an_atom_of_variance_below_0(rounding):
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+@pytest.mark.parametrize("levels", [[4.0], [6.0, 9.0, 9.0]], ids=str)
+def test_weights_under_laplace_noise_are_bayes_rule_over_points(levels):
+    """Tens with a second attribute of correlation 0; then normal values, which have no weights."""
+    rng = np.random.default_rng(11)
+    x = np.column_stack([10.0 * rng.binomial(3, 0.3, 3000), rng.normal(0.0, 5.0, 3000)])
+    channels, copies = seen_through("laplace", levels, x, rng)
+    rows, zero = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2)), np.zeros(2)
+    prior = Mixture(np.ones(1), x.mean(axis=0)[None], np.diag(x.var(axis=0))[None])
+    points, y = np.arange(-30.0, 61.0, 5.0), [copy[:, [0]] for copy in copies]
+    likelihood = np.exp(sum(each.log_pdf(c - points) for each, c in zip(channels[0].densities, y, strict=True)))  # fmt: skip
+    even = np.exp(-0.5 * (points - x[:, 0].mean()) ** 2 / x[:, 0].var())
+    h = np.where(points % 10.0 == 0.0, 3.0, 1.0)
+    by_hand = (likelihood * even * h) @ points / ((likelihood * even) @ h)
+    found = Reweighted(prior, {0: (points, h)}).mean(rows)
+    np.testing.assert_allclose(found[:, 0], by_hand, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(found[:, 1], Reweighted(prior, {}).mean(rows)[:, 1])
+    placed = Reweighted.fitted(zero, np.array([5.0, np.nan]), prior, rows)
+    assert [*placed.heaps] == [0]
+    values, shares = np.unique(x[:, 0], return_counts=True)
+    chance = shares * likelihood[:, np.isin(points, values)]
+    true = chance @ values / chance.sum(axis=1)
+    assert ((placed.mean(rows) - x)[:, 0] ** 2).mean() < 1.03 * ((true - x[:, 0]) ** 2).mean()
+    # independent attributes: the risk is minus the log-likelihood, and weights lower it
+    even = Reweighted(prior, {}).risk(rows)
+    np.testing.assert_allclose(even, -rows.chances(prior)[1], atol=1e-6)
+    assert placed.risk(rows).mean() < even.mean() - 0.1
+
+
 def test_the_shortest_interval_of_one_normal_by_hand():
     """90 % of N(3, ½²) lie within 1.645 deviations."""
     low, high = shortest_of_mixture(np.ones((1, 1)), np.array([[3.0]]), np.array([0.5]), 0.9)
