@@ -59,8 +59,8 @@ THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
 
 
-LEAST_SHARE = 1e-5
-"""Least probability of a component that counts in an attribute's density."""
+LOWEST = -700.0
+"""Least log-density of a component at a point."""
 
 
 class Likelihood(NamedTuple):
@@ -258,30 +258,29 @@ class Reweighted:
         At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
         """
         rows = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
-        even, heaps = cls(broadened(prior, rows.u), Heaps()), Heaps()
+        wide, points, heaps = broadened(prior, rows.u), dict[int, Array](), Heaps()
         for a, likelihood in enumerate(rows.likelihoods):
             if likelihood is not None:
                 step = filled_steps(steps[a], likelihood.std[0])
-                y = rows.u[:, a] + origin[a]
-                step = step * max(1.0, np.ceil(np.ptp(y) / step / (MOST_POINTS - 2.0)))
-                k = np.arange(np.rint(y.min() / step), np.rint(y.max() / step) + 1.0)
-                if len(k) > 1:
-                    even.heaps[a] = step * k - origin[a], np.ones(len(k))
+                step = step * np.maximum(
+                    1.0, np.ceil(np.ptp(rows.u[:, a]) / step / (MOST_POINTS - 2))
+                )
+                k = np.rint((rows.u[:, a] + origin[a]) / step)
+                points[a] = step * np.arange(k.min(), k.max() + 2.0) - origin[a]
         held = [
-            [at_points(*part, a, points) for a, (points, _) in even.heaps.items()]
-            for part in rows.posteriors(even.prior)
+            [at_points(*part, a, x) for a, x in points.items()] for part in rows.posteriors(wide)
         ]
-        for (a, (points, _)), *parts in zip(even.heaps.items(), *held, strict=True):
+        for (a, x), *parts in zip(points.items(), *held, strict=True):
             h = learnt(*(np.concatenate(part) for part in zip(*parts, strict=True)))
             if h is not None:
-                heaps[a] = points, h
-        return cls(even.prior if heaps else prior, heaps)
+                heaps[a] = x, h
+        return cls(wide if heaps else prior, heaps)
 
     def mean(self, rows: RowsInAnyNoise) -> Array:
         """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
         means = []
         for part, found in rows.posteriors(self.prior):
-            x = (found.q * found.b).sum(axis=1).T.copy()
+            x = (found.q * found.b).sum(axis=1).T
             for a, (points, h) in self.heaps.items():
                 p = at_points(part, found, a, points)[0]
                 total = p @ h
@@ -305,10 +304,10 @@ class Reweighted:
 
 def broadened(prior: Mixture, u: Array) -> Mixture:
     """Add a component of weight ``BROAD`` that reaches all rows."""
-    V = np.tensordot(prior.weights, prior.covariances, 1) + np.diag((np.ptp(u, axis=0) / 2.0) ** 2)
+    V = np.diag((np.ptp(u, axis=0) / 2.0) ** 2)
     return Mixture(
         np.append(prior.weights * (1.0 - BROAD), BROAD),
-        np.vstack([prior.means, prior.weights @ prior.means]),
+        np.vstack([prior.means, u.mean(axis=0)]),
         np.concatenate([prior.covariances, V[None]]),
     )
 
@@ -328,10 +327,9 @@ def at_points(rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> tupl
     """
     likelihood, (q, evidence) = rows.likelihoods[a], without(rows, found, a)
     assert likelihood is not None
-    c, least = np.zeros((len(rows.u), len(points))), (LEAST_WIDTH * (points[1] - points[0])) ** 2
-    for q_k, mean, variance, posterior_k in zip(q, *found.cavities[a], found.q, strict=True):
-        (here,) = np.nonzero(q_k + posterior_k > LEAST_SHARE)
-        wide = np.maximum(variance[here, None], least)
-        density = np.exp(-0.5 * (points - mean[here, None]) ** 2 / wide)
-        c[here] += q_k[here, None] * density / np.maximum(density.sum(axis=1, keepdims=True), FLOOR)
+    mean, variance = (each[..., None] for each in found.cavities[a])
+    wide = np.maximum(variance, (LEAST_WIDTH * (points[1] - points[0])) ** 2)
+    # numpy's exponentials are slow below the least normal number
+    density = np.exp(np.maximum(-0.5 * (points - mean) ** 2 / wide, LOWEST))
+    c = np.einsum("kn,knl->nl", q / density.sum(axis=2), density)
     return c * np.exp(likelihood.at(points) + evidence[:, None]), c
