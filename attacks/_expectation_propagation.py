@@ -12,6 +12,10 @@ preserves mass, mean and variance given all other factors.
 | ``b`` | ``m + B (h − p m)``: posterior mean in the component | (N, K, n) | |
 | ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (N, N, K, n) | |
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
+| ``c(l)`` | ``Σ_k q_k N(l; m_c, v_c)`` at points of an attribute, ``q`` without ``L_a`` | (n, L) | |
+| ``h(l)`` | weight of a point, by EM from ``c L_a`` and ``c`` (``_lattice``) | (L,) | |
+| ``x̂`` | ``Σ_l l h c L_a / Σ_l h c L_a`` | (n,) | |
+| risk | ``−Σ_a log (Σ_l h c L_a / Σ_l h c)``: pseudo-likelihood of attributes given all others | (n,) | |
 
 *Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
 limit. Lattice noise is treated as continuous.

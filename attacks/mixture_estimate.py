@@ -22,8 +22,9 @@ a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make i
 ``localised_share`` reports coverage.
 
 *Other noise laws*, independent between attributes, use expectation propagation
-(``_expectation_propagation``, minka2001) on 5,000 rows. *Approximate*: the error exceeds the exact
-posterior mean's by about 1e-4. Lattices are treated as continuous.
+(``_expectation_propagation``, minka2001) on 5,000 rows. Components and weights of each attribute's
+values maximise its likelihood given all others. *Approximate*: the error exceeds the exact posterior
+mean's by about 1e-4. Lattices are treated as continuous.
 """
 
 from __future__ import annotations
