@@ -266,9 +266,7 @@ class Reweighted:
         for a, likelihood in enumerate(rows.likelihoods):
             if likelihood is not None:
                 step = filled_steps(steps[a], likelihood.std[0])
-                step = step * np.maximum(
-                    1.0, np.ceil(np.ptp(rows.u[:, a]) / step / (MOST_POINTS - 2))
-                )
+                step *= np.maximum(1.0, np.ceil(np.ptp(rows.u[:, a]) / step / (MOST_POINTS - 2)))
                 k = np.rint((rows.u[:, a] + origin[a]) / step)
                 points[a] = step * np.arange(k.min(), k.max() + 2.0) - origin[a]
         held = [
@@ -320,8 +318,9 @@ def without(rows: RowsInAnyNoise, found: Found, a: int) -> tuple[Array, Array]:
     """Return ``q`` without attribute a, (K, n), and minus its log-likelihood given all others."""
     likelihood = rows.likelihoods[a]
     assert likelihood is not None
-    log_q = np.log(np.maximum(found.q, np.finfo(float).tiny))
-    return normalised(log_q - likelihood.tilted(*found.cavities[a])[0])
+    log_q = np.log(np.maximum(found.q, FLOOR)) - likelihood.tilted(*found.cavities[a])[0]
+    # of an excluded component only q's rounding error is left
+    return normalised(np.where(found.q > FLOOR, log_q, -np.inf))
 
 
 def at_points(rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> tuple[Array, Array]:

@@ -230,6 +230,10 @@ def test_weights_under_laplace_noise_are_bayes_rule_over_points(levels):
     found = Reweighted(prior, {0: (points, h)}).mean(rows)
     np.testing.assert_allclose(found[:, 0], by_hand, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(found[:, 1], Reweighted(prior, {}).mean(rows)[:, 1])
+    # a component that all rows exclude does not count
+    both = np.add(prior.means, [[0.0], [1e4]]), np.tile(prior.covariances, (2, 1, 1))
+    far = Mixture(np.full(2, 0.5), *both)
+    np.testing.assert_allclose(Reweighted(far, {0: (points, h)}).mean(rows), found, rtol=1e-6)
     placed = Reweighted.fitted(zero, np.array([5.0, np.nan]), prior, rows)
     assert [*placed.heaps] == [0]
     values, shares = np.unique(x[:, 0], return_counts=True)
