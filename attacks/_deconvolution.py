@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from itertools import chain
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,10 +195,6 @@ class Moments(NamedTuple):
     log_likelihood: float
 
 
-Risk = Callable[[Posterior, Array, Array], float]
-"""Estimated squared error of a posterior, learnt from rows ``u``, of further rows."""
-
-
 @unprinted
 class NoisyRows:
     """Rows observed through normal noise, for which ``u`` is sufficient.
@@ -257,6 +253,10 @@ class NoisyRows:
         # b − m = V T⁻¹ (u − m), and B = V − V T⁻¹ V
         second = gain @ second @ gain.swapaxes(1, 2) + total[:, None, None] * (V - gain @ V)
         return Moments(total, (gain @ d[:, :, None])[:, :, 0], second, log_likelihood)
+
+
+Placing = Callable[[Mixture, Any], Any]
+"""Posterior means of a mixture, with weights fitted to rows, and a ``risk`` of further rows."""
 
 
 def common(prior: Mixture, s: Array) -> Array:
@@ -370,7 +370,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
 
 
 def learn(
-    start: Mixture, rows: NoisyRows, A: Array, most: int, risk: Risk | None = None
+    start: Mixture, rows: NoisyRows, A: Array, most: int, placing: Placing | None = None
 ) -> Mixture:
     """Fit a mixture to noisy rows, with the number of components validated.
 
@@ -404,8 +404,8 @@ def learn(
         else:
             failures += 1
     best = found[-1]
-    if risk is not None and best is not start and n <= FIRST_LOOK:
-        risks = [risk(Posterior(mixture, rows.s), rest.u, held.u) for mixture in found]
+    if placing is not None and best is not start and n <= FIRST_LOOK:
+        risks = [placing(mixture, rows.part(teaching)).risk(held).mean() for mixture in found]
         best = found[int(np.argmin(risks))]
     if best is start:
         return best

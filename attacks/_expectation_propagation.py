@@ -12,6 +12,10 @@ preserves mass, mean and variance given all other factors.
 | ``b`` | ``m + B (h − p m)``: posterior mean in the component | (N, K, n) | |
 | ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (N, N, K, n) | |
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
+| ``c(l)`` | ``Σ_k q_k N(l; m_c, v_c)`` at points of an attribute, ``q`` without ``L_a`` | (n, L) | |
+| ``h(l)`` | weight of a point, by EM from ``c L_a`` and ``c`` (``_lattice``) | (L,) | |
+| ``x̂`` | ``Σ_l l h c L_a / Σ_l h c L_a`` | (n,) | |
+| risk | ``−Σ_a log (Σ_l h c L_a / Σ_l h c)``: pseudo-likelihood of attributes given all others | (n,) | |
 
 *Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
 limit. Lattice noise is treated as continuous.
@@ -20,17 +24,29 @@ limit. Lattice noise is treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.linear_algebra import clip_to_psd, quotient
 from auditor.numerics.truncated_normal import cut_normal, matched, propagated
 from auditor.plugin import Array, Arrays, unprinted
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
+from ._lattice import (
+    BROAD,
+    FITTED_ROWS,
+    FLOOR,
+    LEAST_WIDTH,
+    MOST_POINTS,
+    Heaps,
+    filled_steps,
+    gains,
+    learnt,
+)
 
 ROUNDS = 2
 """Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace
@@ -45,6 +61,10 @@ WIDER = 8
 """Factor of the rows in a piece: fewer, longer calls are 2.7 times as fast (Laplace, 4 components)."""
 THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
+
+
+LOWEST = -700.0
+"""Least log-density of a component at a point."""
 
 
 class Likelihood(NamedTuple):
@@ -85,6 +105,13 @@ class Likelihood(NamedTuple):
         height = log_f[:-1] - slope * t[:-1]
         return cls(low, high, height, slope, (centre - origin) / unit, std)
 
+    def at(self, points: Array) -> Array:
+        """Return logarithms at points, shape (n, L): the least of the concave pieces."""
+        x = points[:, None, None]
+        found = (self.height[:, 0] + self.slope[:, 0] * x).min(axis=1)
+        possible = (self.low[0, 0] <= x[:, 0]) & (x[:, 0] <= self.high[-1, 0])
+        return np.where(possible, found, LEAST).T
+
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
@@ -113,12 +140,13 @@ def _is_normal(channel: Channel) -> bool:
 
 
 class Found(NamedTuple):
-    """Posterior of n rows: ``q``, log-likelihoods, (n,), ``b`` and ``B``."""
+    """Posterior of n rows: ``q``, log-likelihoods, (n,), ``b``, ``B``, and ``m_c, v_c`` by attribute."""
 
     q: Array
     log_likelihood: Array
     b: Array
     B: Array
+    cavities: dict[int, tuple[Array, Array]]
 
 
 @unprinted
@@ -165,29 +193,29 @@ class RowsInAnyNoise(NoisyRows):
         )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
-    def _posteriors(self, prior: Mixture) -> Iterator[Found]:
+    def posteriors(self, prior: Mixture) -> Iterator[tuple[RowsInAnyNoise, Found]]:
+        """Yield pieces of the rows, and their posteriors."""
+        # EM leaves variances below 0 in atoms, for which no factor would be updated
+        V = clip_to_psd(prior.covariances) + GRAIN * np.eye(self.s.size)
+        prior = replace(prior, covariances=V)
         pieces = [len(each.low) for each in self.likelihoods if each is not None]
         for part in self.pieces(prior.size * max([self.s.size**2, *pieces]) // WIDER):
             assert isinstance(part, RowsInAnyNoise)
-            yield posterior(prior, part, ROUNDS)
+            yield part, posterior(prior, part, ROUNDS)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        q, log_likelihood, _, _ = zip(*self._posteriors(prior), strict=True)
+        q, log_likelihood = zip(*(found[:2] for _, found in self.posteriors(prior)), strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
         parts = []
-        for q, log, b, B in self._posteriors(prior):
+        for _, (q, log, b, B, _) in self.posteriors(prior):
             d = b.swapaxes(0, 1) - prior.means[:, :, None]
             weighed = q[:, None] * d
             second = weighed @ d.mT + np.einsum("kn,abkn->kab", q, B)
             parts.append((q.sum(axis=1), weighed.sum(axis=2), second, log.sum()))
         total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
         return Moments(total, first, second, float(log_likelihood))
-
-    def mean(self, prior: Mixture) -> Array:
-        """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        return np.concatenate([(q * b).sum(axis=1).T for q, _, b, _ in self._posteriors(prior)])
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
@@ -207,8 +235,104 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
     )
     likelihoods = {a: each for a, each in enumerate(rows.likelihoods) if each is not None}
-    log_q, moved, covariances = propagated(
-        m, known, lambda a, *cavity: likelihoods[a].matched(*cavity), [*likelihoods] * rounds, GRAIN
-    )
+    cavities = dict[int, tuple[Array, Array]]()
+
+    def match(a: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+        cavities[a] = mean, variance
+        return likelihoods[a].matched(mean, variance)
+
+    log_q, moved, covariances = propagated(m, known, match, [*likelihoods] * rounds, GRAIN)
     log_q += np.log(np.maximum(prior.weights, np.finfo(float).tiny))[:, None]
-    return Found(*normalised(log_q), m + moved, covariances)
+    return Found(*normalised(log_q), m + moved, covariances, cavities)
+
+
+@unprinted
+class Reweighted:
+    """Posterior means under a mixture whose margins have weights, ``heaps``, as in ``_lattice``."""
+
+    prior: Mixture
+    heaps: Heaps
+
+    @classmethod
+    def fitted(
+        cls, origin: Array, steps: Array, prior: Mixture, rows: RowsInAnyNoise
+    ) -> Reweighted:
+        """Return weights that raise the likelihood of held-out rows.
+
+        At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
+        """
+        rows = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
+        wide, points, heaps = broadened(prior, rows.u), dict[int, Array](), Heaps()
+        for a, likelihood in enumerate(rows.likelihoods):
+            if likelihood is not None:
+                step = filled_steps(steps[a], likelihood.std[0])
+                step *= np.maximum(1.0, np.ceil(np.ptp(rows.u[:, a]) / step / (MOST_POINTS - 2)))
+                k = np.rint((rows.u[:, a] + origin[a]) / step)
+                points[a] = step * np.arange(k.min(), k.max() + 2.0) - origin[a]
+        held = [
+            [at_points(*part, a, x) for a, x in points.items()] for part in rows.posteriors(wide)
+        ]
+        for (a, x), *parts in zip(points.items(), *held, strict=True):
+            h = learnt(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            if h is not None:
+                heaps[a] = x, h
+        return cls(wide if heaps else prior, heaps)
+
+    def mean(self, rows: RowsInAnyNoise) -> Array:
+        """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
+        means = []
+        for part, found in rows.posteriors(self.prior):
+            x = (found.q * found.b).sum(axis=1).T
+            for a, (points, h) in self.heaps.items():
+                p = at_points(part, found, a, points)[0]
+                total = p @ h
+                np.divide(p @ (h * points), total, out=x[:, a], where=total > FLOOR)
+            means.append(x)
+        return np.concatenate(means)
+
+    def risk(self, rows: RowsInAnyNoise) -> Array:
+        """Return minus the log-likelihoods of each attribute given all others, summed, (n,)."""
+        risks = []
+        for part, found in rows.posteriors(self.prior):
+            total = np.zeros(len(part.u))
+            for a in found.cavities:
+                total += without(part, found, a)[1]
+                if a in self.heaps:
+                    points, h = self.heaps[a]
+                    total -= gains(*at_points(part, found, a, points), h)
+            risks.append(total)
+        return np.concatenate(risks)
+
+
+def broadened(prior: Mixture, u: Array) -> Mixture:
+    """Add a component of weight ``BROAD`` that reaches all rows."""
+    V = np.diag((np.ptp(u, axis=0) / 2.0) ** 2)
+    return Mixture(
+        np.append(prior.weights * (1.0 - BROAD), BROAD),
+        np.vstack([prior.means, u.mean(axis=0)]),
+        np.concatenate([prior.covariances, V[None]]),
+    )
+
+
+def without(rows: RowsInAnyNoise, found: Found, a: int) -> tuple[Array, Array]:
+    """Return ``q`` without attribute a, (K, n), and minus its log-likelihood given all others."""
+    likelihood = rows.likelihoods[a]
+    assert likelihood is not None
+    log_q = np.log(np.maximum(found.q, FLOOR)) - likelihood.tilted(*found.cavities[a])[0]
+    # of an excluded component only q's rounding error is left
+    return normalised(np.where(found.q > FLOOR, log_q, -np.inf))
+
+
+def at_points(rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> tuple[Array, Array]:
+    """Return ``p = c(l) L_a(l) / ∫ c(x) L_a(x) dx`` and ``c`` at attribute a's points, (n, L).
+
+    ``c = Σ_k q_k N(l; m_c, v_c)``, of components as wide as in ``_lattice``, each of sum 1.
+    """
+    likelihood, (q, evidence) = rows.likelihoods[a], without(rows, found, a)
+    assert likelihood is not None
+    mean, variance = (each[..., None] for each in found.cavities[a])
+    wide = np.maximum(variance, (LEAST_WIDTH * (points[1] - points[0])) ** 2)
+    # numpy's exponentials are slow below the least normal number
+    density = np.exp(np.maximum(-0.5 * (points - mean) ** 2 / wide, LOWEST))
+    c = np.einsum("kn,knl->nl", q / density.sum(axis=2), density)
+    return c * np.exp(likelihood.at(points) + evidence[:, None]), c

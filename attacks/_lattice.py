@@ -24,7 +24,7 @@ import numpy as np
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, unprinted
 
-from ._deconvolution import CHUNK_VALUES, Mixture, Posterior
+from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior
 from ._fits import fitted_once
 
 FINEST, MOST_POINTS = 6.0, 128
@@ -81,13 +81,14 @@ class OnLattices:
                 np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
 
-    def risk(self, v: Array) -> Array:
+    def risk(self, rows: NoisyRows) -> Array:
         """Return each row's estimated squared error over the noise's, summed, shape (b,).
 
         ``Σ_j ((x̂_j − y_j)² + 2 Var_j)/S_jj − 1``: unbiased, as the derivative of a posterior mean
         along the noise's covariance is a posterior variance (stein1981).
         """
-        found, noise = np.zeros(len(v)), self.A**2 @ self.posterior.noise
+        v, noise = rows.u, self.A**2 @ self.posterior.noise
+        found = np.zeros(len(v))
         for j in np.flatnonzero(noise > 0.0).tolist():
             y = v @ self.A[j]
             if j in self.heaps:
@@ -120,27 +121,31 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
         prior = wide.without(posterior.noise > 0.0)
         p, after = densities(wide, v, A[j], points - mu[j])
         f, _ = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
-        gained = after - before
-        for taught, judged in ((0, 1), (1, 0)):
-            of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
-            h = weights(p[taught::2], of_taught)
-            gained[judged::2] += gains(p[judged::2], of_judged, h)
-        if gained.mean() > gained.std() / np.sqrt(gained.size):
-            heaps[j] = points, weights(p, f)
+        h = learnt(p, f, after - before)
+        if h is not None:
+            heaps[j] = points, h
     return heaps
 
 
-def filled_steps(steps: Array, noise: Array) -> Array:
+def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
+    """Return weights if they, after gains ``before``, raise the likelihood of held-out rows."""
+    gained = np.zeros(len(p)) + before
+    for taught, judged in ((0, 1), (1, 0)):
+        of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
+        h = weights(p[taught::2], of_taught)
+        gained[judged::2] += gains(p[judged::2], of_judged, h)
+    return weights(p, f) if gained.mean() > gained.std() / np.sqrt(gained.size) else None
+
+
+def filled_steps(steps: Array | float, noise: Array | float) -> Array:
     """Return steps, (N,), that follow the noise's deviation where none is coarse."""
     return np.where(FINEST * steps > noise, steps, noise / CONTINUOUS)
 
 
-def reweighted_risk(
-    A: Array, mu: Array, steps: Array, posterior: Posterior, taught: Array, judged: Array
-) -> float:
-    """Return the mean risk of rows under weights learnt from other rows."""
-    placed = OnLattices(posterior, A, mu, fitted_heaps(posterior, taught, A, mu, steps))
-    return float(placed.risk(judged[:: max(1, len(judged) // FITTED_ROWS)]).mean())
+def reweighted(A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRows) -> OnLattices:
+    """Return posterior means under weights learnt from rows."""
+    posterior = Posterior(prior, rows.s)
+    return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
 
 
 def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:

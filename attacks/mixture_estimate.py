@@ -22,8 +22,9 @@ a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make i
 ``localised_share`` reports coverage.
 
 *Other noise laws*, independent between attributes, use expectation propagation
-(``_expectation_propagation``, minka2001) on 5,000 rows. *Approximate*: the error exceeds the exact
-posterior mean's by about 1e-4. Lattices are treated as continuous.
+(``_expectation_propagation``, minka2001) on 5,000 rows. Components and weights of each attribute's
+values maximise its likelihood given all others. *Approximate*: the error exceeds the exact posterior
+mean's by about 1e-4. Lattices are treated as continuous.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ from auditor.plugin import (
 )
 
 from ._channel import Channel, channels
-from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, Risk, learn
-from ._expectation_propagation import RowsInAnyNoise
+from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Placing, Posterior, learn
+from ._expectation_propagation import Reweighted, RowsInAnyNoise
 from ._fits import fitted_once, some_rows
-from ._lattice import OnLattices, filled_steps, fitted_heaps, reweighted_risk
+from ._lattice import OnLattices, filled_steps, reweighted
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -103,17 +104,19 @@ class MixtureEstimate(RowAttack):
         seen, found = Seen.of(view), channels(view)
         unit = np.array([channel.noise.std or 1.0 for channel in found])
         K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
-        prior = Mixture(np.ones(1), np.zeros((1, len(K))), K[None])
+        placed = Reweighted(Mixture(np.ones(1), np.zeros((1, len(K))), K[None]), {})
         if self.parameters.components > 1 and not all(channel.exact for channel in found):
             held = some_rows(blocks, stream(view.seed, self.name, "rows"))
             held = held[:: -(-len(held) // MOST_ROWS)]
             # records with equal combinations, as on a lattice, may have different copies
             held = held[np.lexsort(held.T)]
             copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
-            rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
-            told = held, K, unit, seen.mu
-            prior = fitted_prior(("mixture", found), start, rows, np.diag(unit), most, told)
-        return _MeanInAnyNoise(found, seen.mu, unit, prior)
+            rows, steps = RowsInAnyNoise.of(found, copies, seen.mu, unit), view.steps()
+            grid, told = (seen.mu / unit, steps / unit), (held, K, unit, seen.mu, steps)
+            placing, A, kind = partial(Reweighted.fitted, *grid), np.diag(unit), ("mixture", found)
+            prior = fitted_prior(kind, placed.prior, rows, A, most, told, placing)
+            placed = placing(prior, rows)
+        return _MeanInAnyNoise(found, seen.mu, unit, placed)
 
 
 def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]) -> PosteriorMean:
@@ -125,8 +128,8 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
         rows, steps = replace(rows, u=u), filled_steps(steps, np.sqrt(A**2 @ rows.s))
-        risk, inputs = partial(reweighted_risk, A, mu, steps), (u, rows.s, A, mu, steps)
-        prior = fitted_prior("mixture", prior, rows, A, most, inputs, risk)
+        placing, inputs = partial(reweighted, A, mu, steps), (u, rows.s, A, mu, steps)
+        prior = fitted_prior("mixture", prior, rows, A, most, inputs, placing)
     return PosteriorMean(seen, on_lattices(view, "heaps", prior, rows, A, mu, steps=steps))
 
 
@@ -144,11 +147,10 @@ def on_lattices(
 
     With fitted weights; ``steps`` are by default the recorded ones.
     """
-    posterior = Posterior(prior, rows.s)
     steps = view.steps()[first : first + len(A)] if steps is None else steps
     inputs = *vars(prior).values(), rows.u, rows.s, A, mu, steps
-    heaps = fitted_once(lambda: fitted_heaps(posterior, rows.u, A, mu, steps), kind, *inputs)
-    return OnLattices(posterior, A, mu, heaps)
+    heaps = fitted_once(lambda: reweighted(A, mu, steps, prior, rows).heaps, kind, *inputs)
+    return OnLattices(Posterior(prior, rows.s), A, mu, heaps)
 
 
 def fitted_prior(
@@ -158,14 +160,14 @@ def fitted_prior(
     A: Array,
     most: int,
     inputs: Sequence[Array],
-    risk: Risk | None = None,
+    placing: Placing | None = None,
 ) -> Mixture:
     """Return the mixture learnt from rows.
 
     Once for equal ``kind`` and ``inputs``. ``inputs`` determine ``rows`` and ``start``. Other
     parameters as for ``learn``.
     """
-    return fitted_once(lambda: learn(start, rows, A, most, risk), (kind, most), *inputs)
+    return fitted_once(lambda: learn(start, rows, A, most, placing), (kind, most), *inputs)
 
 
 def least_noise(view: View) -> Array:
@@ -302,8 +304,8 @@ class _MeanInAnyNoise(Reconstruction):
     found: Sequence[Channel]
     mu: Array
     unit: Array
-    prior: Mixture
+    placed: Reweighted
 
     def rows(self, copies: Sequence[Array]) -> Array:
         rows = RowsInAnyNoise.of(self.found, copies, self.mu, self.unit)
-        return self.mu + self.unit * rows.mean(self.prior)
+        return self.mu + self.unit * self.placed.mean(rows)

@@ -11,7 +11,7 @@ from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks import _deconvolution
 from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
-from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
+from auditor_attacks._expectation_propagation import ROUNDS, Reweighted, RowsInAnyNoise, posterior
 from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
 from auditor_attacks.mixture_estimate import shortest_of_mixture
 from tests.attacks.tables import table
@@ -196,10 +196,54 @@ def test_expectation_propagation_is_near_the_integral_in_two_attributes(distribu
     exact, log_likelihood = integrated(CLUSTERS, channels, copies, 801)
     rows = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2))
     error = ((exact - x) ** 2).mean()
-    assert ((rows.mean(CLUSTERS) - exact) ** 2).mean() < off * error
+    assert ((Reweighted(CLUSTERS, {}).mean(rows) - exact) ** 2).mean() < off * error
     assert ((Posterior(CLUSTERS, rows.s).mean(rows.u) - exact) ** 2).mean() > 10 * off * error
     gap = posterior(CLUSTERS, rows, ROUNDS).log_likelihood - log_likelihood
     assert np.ptp(gap) < 0.15
+
+
+@pytest.mark.parametrize("rounding", [0.0, 1e-8])
+def test_likelihood_counts_at_an_atom_of_variance_below_0(rounding):
+    """The second attribute is 0, so that only the density of its noise is left."""
+    x, rng = np.zeros((50, 2)), np.random.default_rng(9)
+    channels, copies = seen_through("laplace", [0.5], x, rng)
+    rows = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2))
+    atom = Mixture(np.ones(1), np.zeros((1, 2)), np.diag([0.0, -rounding])[None])
+    found, b = rows.chances(atom)[1], np.sqrt(0.5 / 2.0)
+    expected = -np.abs(copies[0]).sum(axis=1) / b - 2.0 * np.log(2.0 * b)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("levels", [[4.0], [6.0, 9.0, 9.0]], ids=str)
+def test_weights_under_laplace_noise_are_bayes_rule_over_points(levels):
+    """Tens with a second attribute of correlation 0; then normal values, which have no weights."""
+    rng = np.random.default_rng(11)
+    x = np.column_stack([10.0 * rng.binomial(3, 0.3, 3000), rng.normal(0.0, 5.0, 3000)])
+    channels, copies = seen_through("laplace", levels, x, rng)
+    rows, zero = RowsInAnyNoise.of(channels, copies, np.zeros(2), np.ones(2)), np.zeros(2)
+    prior = Mixture(np.ones(1), x.mean(axis=0)[None], np.diag(x.var(axis=0))[None])
+    points, y = np.arange(-30.0, 61.0, 5.0), [copy[:, [0]] for copy in copies]
+    likelihood = np.exp(sum(each.log_pdf(c - points) for each, c in zip(channels[0].densities, y, strict=True)))  # fmt: skip
+    even = np.exp(-0.5 * (points - x[:, 0].mean()) ** 2 / x[:, 0].var())
+    h = np.where(points % 10.0 == 0.0, 3.0, 1.0)
+    by_hand = (likelihood * even * h) @ points / ((likelihood * even) @ h)
+    found = Reweighted(prior, {0: (points, h)}).mean(rows)
+    np.testing.assert_allclose(found[:, 0], by_hand, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(found[:, 1], Reweighted(prior, {}).mean(rows)[:, 1])
+    # a component that all rows exclude does not count
+    both = np.add(prior.means, [[0.0], [1e4]]), np.tile(prior.covariances, (2, 1, 1))
+    far = Mixture(np.full(2, 0.5), *both)
+    np.testing.assert_allclose(Reweighted(far, {0: (points, h)}).mean(rows), found, rtol=1e-6)
+    placed = Reweighted.fitted(zero, np.array([5.0, np.nan]), prior, rows)
+    assert [*placed.heaps] == [0]
+    values, shares = np.unique(x[:, 0], return_counts=True)
+    chance = shares * likelihood[:, np.isin(points, values)]
+    true = chance @ values / chance.sum(axis=1)
+    assert ((placed.mean(rows) - x)[:, 0] ** 2).mean() < 1.03 * ((true - x[:, 0]) ** 2).mean()
+    # independent attributes: the risk is minus the log-likelihood, and weights lower it
+    even = Reweighted(prior, {}).risk(rows)
+    np.testing.assert_allclose(even, -rows.chances(prior)[1], atol=1e-6)
+    assert placed.risk(rows).mean() < even.mean() - 0.1
 
 
 def test_the_shortest_interval_of_one_normal_by_hand():
@@ -285,7 +329,7 @@ def test_the_estimated_risk_is_the_squared_error_s_expectation():
     for heaps in ({}, {0: (points, h)}):
         placed = OnLattices(Posterior(CLUSTERS, s), A, mu, heaps)
         error = ((placed.mean(v) - mu - x @ A.T) ** 2).sum(axis=1) / NOISE
-        off = placed.risk(v) - error
+        off = placed.risk(NoisyRows(v, s, np.zeros(2))) - error
         assert abs(off.mean()) < 3.0 * off.std() / np.sqrt(len(off))
 
 
