@@ -180,10 +180,11 @@ class NeighbourMixture(RowAttack):
             P = predicted(rows.f, rows.fold, B)
             known = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
             known = np.clip(known / np.maximum(1.0 - s, TINY), 0.0, 1.0)
-            release.setdefault("known", known.max(keepdims=True))
+            release["known"] = np.minimum(known.max(), release.get("known", np.ones(1)))
             if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
-                return mixture.fit(view, blocks)
+                normal = view.law is not None and view.law.distribution == "gaussian"
+                return alone if normal else mixture.fit(view, blocks)
         view.starts["alone"] = False
         rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
