@@ -285,7 +285,8 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     states, last = States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A), -np.inf
     for _ in range(MOST_STEPS):
         B, top = states.chances(u, s)
-        q, moves, now = expected(states, windows(B, min(WINDOW, max(16, n // 8))), n)
+        seen = windows(B, min(WINDOW, max(16, n // 8)))
+        q, moves, now = expected(states.A, states.alpha, seen, n)
         if now + top.sum() - last < GAIN:
             break
         last = now + top.sum()
@@ -306,10 +307,9 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     return States(states.prior, states.alpha, states.A, score)
 
 
-def expected(states: States, seen: Array, n: int) -> tuple[Array, Array, float]:
+def expected(A: Array, pi: Array, seen: Array, n: int) -> tuple[Array, Array, float]:
     """Return ``q`` of n rows, sums of moves and the log-likelihood, from windows."""
-    A = states.A
-    alpha, total = forward(A, states.alpha, seen)
+    alpha, total = forward(A, pi, seen)
     gamma = forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     sums = ((A.T @ alpha[:-1]) * gamma[1:]).sum(axis=1)
     moves = A * ((alpha[:-1] / sums[:, None]) @ gamma[1:].mT).sum(axis=0)

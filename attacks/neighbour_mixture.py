@@ -60,7 +60,7 @@ from auditor.plugin import (
     stream,
 )
 
-from ._chain import OVERLAP, Chain, estimates, fitted_chain
+from ._chain import FEW, MOVES, OVERLAP, Chain, estimates, fitted_chain
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
@@ -411,17 +411,20 @@ def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     """Return each attribute's chain, of noise variances ``s``.
 
     Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
-    spans a step of the grid.
+    spans a step of the grid. Likewise moves that do not predict, if it spans a step between points.
     """
     release, found = view.starts.setdefault("release", {}), list[Chain]()
-    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {**release})
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
     for a, noise in enumerate(s):
-        make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
-        kind = "chain", group, pairs.get(a)
+        start, free = pairs.get(a, release.get(a)), release.get(("moves", a), True)
+        make = partial(fitted_chain, y[:, a], float(noise), group, start, free)
+        kind = "chain", group, start, free
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
         found.append(chain)
         if not chain.dependent and chain.s >= (chain.x[1] - chain.x[0]) ** 2:
             release[a] = pairs[a]
+        if pairs[a] != MOVES and FEW * noise >= y[:, a].var():
+            release["moves", a] = False
     return found
 
 

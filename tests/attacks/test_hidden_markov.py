@@ -36,7 +36,7 @@ def test_means_and_moves_are_sums_over_all_paths():
     mean = np.einsum("nk,knr->nr", q / total, means)
     np.testing.assert_allclose(states.mean(u, s), mean, atol=1e-9)
     B, top = states.chances(u, s)
-    found = expected(states, windows(B, n), n)
+    found = expected(A, ALPHA, windows(B, n), n)
     summed = q / total, moves / total, np.log(total) - top.sum()
     for ours, naive in zip(found, summed, strict=True):
         np.testing.assert_allclose(ours, naive, atol=1e-9)

@@ -10,7 +10,7 @@ import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
 from auditor_attacks import neighbour_mixture
-from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
+from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions, with_moves
 from auditor_attacks._spectra import FOLDS, group_rows
 from auditor_attacks.neighbour_mixture import around, fitted_groups, predicted, ridge_by_fold
 
@@ -104,9 +104,10 @@ def test_a_chain_s_estimates_are_sums_over_all_paths():
 
 
 def test_chains_depend_on_order_alone():
-    """A random walk, equal values in households, and both in no order."""
+    """A random walk, equal values in households, a cycle with gaps, and each in no order."""
     rng = np.random.default_rng(2**40)
-    for x in (np.cumsum(rng.normal(size=1200)), np.repeat(rng.gamma(1.0, size=400), 3)):
+    cycle = np.cumsum(1.0 + (rng.random(1200) < 0.1)) % 4.0
+    for x in (np.cumsum(rng.normal(size=1200)), np.repeat(rng.gamma(1.0, size=400), 3), cycle):
         s = 0.5 * x.var()
         for values, ordered in ((x, True), *((rng.permutation(x), False) for _ in range(10))):
             y = values + np.sqrt(s) * rng.normal(size=len(x))
@@ -117,6 +118,15 @@ def test_chains_depend_on_order_alone():
         (found,) = estimates([chain], [(y[:, None], 0)])
         left = ((found[1, :, 0] - x) ** 2).mean() / x.var()
         assert left < 0.24  # a row alone leaves 0.33 of normal values
+
+
+def test_moves_between_points_without_noise_are_counted():
+    """Each of three windows of 16 rows has five moves of each kind, with one more by shares."""
+    y, share = np.tile([0.0, 1.0, 3.0], 16), np.full(3, 1.0 / 3.0)
+    chain = with_moves(Chain(np.array([0.2, 1.1, 2.8]), share, np.eye(3), 1e-3, 48, False), y)
+    np.testing.assert_allclose(chain.x, [0.0, 1.0, 3.0], atol=1e-9)
+    expected = (15.0 * np.roll(np.eye(3), 1, axis=1) + chain.first) / 16.0
+    np.testing.assert_allclose(chain.T, expected, atol=1e-9)
 
 
 def test_weights_of_least_risk_by_hand():
