@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from auditor.plugin import Array, scipy, unprinted
 
-from .hidden_markov import expected
-from .serial_posterior import forward, windows
+from .serial_posterior import by_row, expected, forward, windows
 
 POINTS, STEPS = 96, 60
 """Grid points; EM steps."""
@@ -199,12 +198,10 @@ def fitted_chain(
             (rho, p), _ = best((rho, p) for p in JUMPS)
             (rho, p), _ = best((rho, p) for rho in RHO)
     points = np.interp((np.arange(FEW) + 0.5) / FEW, np.cumsum(pi) - 0.5 * pi, x)
-    rows = y[places.T].ravel()
-    if (rho, p) == MOVES:
-        return with_moves(replace(made, x=points), rows), MOVES
+    few, rows = replace(made, x=points), y[places.T].ravel()
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)
-    if start is None and free and moves_predict(made, points, rows):
-        return with_moves(replace(made, x=points), rows), MOVES
+    if start == MOVES or (start is None and free and moves_predict(few, made, rows)):
+        return with_moves(few, rows), MOVES
     return made, (rho, p)
 
 
@@ -215,31 +212,30 @@ def with_moves(chain: Chain, y: Array) -> Chain:
     chain = replace(chain, first=pi, T=np.tile(pi, (K, 1)), dependent=True)
     for _ in range(STEPS):
         seen, top = chain.windows(y)
-        q, moves, now = expected(chain.T, chain.first, seen, len(y))
+        P, moves, now = expected(chain.T, chain.first, seen)
         now += top.sum()
         if now - last < GAIN:
             break
-        last, moves, total = now, moves + OWN * chain.first, q.sum(axis=0) + LEAST
-        x, T = (q.T @ y + LEAST * chain.x) / total, moves / moves.sum(axis=1, keepdims=True)
+        last, q, moves = now, by_row(P)[: len(y)], moves + OWN * chain.first
+        total, T = q.sum(axis=0) + LEAST, moves / moves.sum(axis=1, keepdims=True)
+        x = (q.T @ y + LEAST * chain.x) / total
         chain = replace(chain, x=x, first=total / total.sum(), T=T)
     return chain
 
 
-def moves_predict(chain: Chain, x: Array, y: Array) -> bool:
-    """Whether moves between points from x predict rows y better than a chain and than none."""
+def moves_predict(few: Chain, chain: Chain, y: Array) -> bool:
+    """Whether moves between few points predict rows y better than a chain and than none."""
     every = y[: len(y) // (2 * WINDOW) * 2 * WINDOW].reshape(-1, WINDOW)
     gains = list[Array]()
-    for taught, judged in ((0, 1), (1, 0)) if len(every) > 2 else ():
-        moved = with_moves(replace(chain, x=x), every[taught::2].ravel())
-        alone = replace(moved, T=np.tile(moved.first, (len(x), 1)))
+    for taught, judged in ((0, 1), (1, 0)):
+        moved = with_moves(few, every[taught::2].ravel())
+        alone = replace(moved, T=np.tile(moved.first, (FEW, 1)))
         logs = list[Array]()
         for one in (moved, chain, alone):
             seen, top = one.windows(every[judged::2].ravel())
             total = top.reshape(-1, WINDOW).sum(axis=1)
             logs.append(forward(one.T, one.first, seen)[1] + total)
         gains.append(logs[0] - np.array(logs[1:]))
-    if not gains:
-        return False
     gain = np.hstack(gains)
     return bool((gain.mean(axis=1) > SURE_OF_MOVES * gain.std(axis=1) / np.sqrt(len(every))).all())
 
