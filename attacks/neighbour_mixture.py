@@ -25,8 +25,9 @@ rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is 
 The share that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, households and panels, and where shown columns (``shown:``,
-``unit:``, the calendar of ``order:``) group alike records. Other noise is treated as Gaussian.
+clustered or heaped attributes, random walks, cycles and codes of designs, households and panels, and
+where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group alike records. Other noise
+is treated as Gaussian.
 *Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
