@@ -6,10 +6,13 @@
 | ``x, π`` | grid over the copy's range, and the data's margin on it, by EM | (G,), (G,) | laird1978 |
 | ``z`` | normal scores of x under π | (G,) | |
 | ``T`` | ``(1 − p) N(z'; ρ z, 1 − ρ²) + p π``: a Gaussian copula, and jumps with probability p | (G, G) | |
+| ``x, π, T`` | or few points, their shares and moves, all of maximum likelihood | (K,), (K,), (K, K) | baum1970 |
 | ``f_t, b_t`` | density of row t given earlier rows, and the likelihood of later rows | (G,) | rabiner1989 |
 
 A random walk has ρ near 1, a household or a sorted key ρ = 1 and jumps. ρ and p maximise the
-likelihood. Rows are independent unless it rises by ``SURE_OF``.
+likelihood. Rows are independent unless it rises by ``SURE_OF``. Counters, cycles and codes move between
+few points. Moves learnt from half of the windows must predict the other half better than the copula
+and than independent points.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from numpy.typing import NDArray
 
 from auditor.plugin import Array, scipy, unprinted
 
+from .serial_posterior import by_row, expected, forward, windows
+
 POINTS, STEPS = 96, 60
 """Grid points; EM steps."""
 FITTED, LENGTH, OVERLAP = 2048, 256, 128
@@ -33,6 +38,12 @@ RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
 SURE_OF = 6.0
 """Least gain of log-likelihood over independent rows."""
+FEW, WINDOW, OWN = 16, 16, 1.0
+"""Points that rows move between, rows of a window, and moves to every point by its share."""
+GAIN, SURE_OF_MOVES = 0.1, 3.0
+"""Gain of log-likelihood that ends EM, and standard errors by which moves must predict better."""
+MOVES = 2.0, 0.0
+"""Stands for ρ and p of a chain with moves of any shape."""
 TINY, LEAST = 1e-100, 1e-12
 Mask = NDArray[np.bool_]
 
@@ -53,6 +64,12 @@ class Chain:
 
     def likelihoods(self, y: Array) -> Array:
         return np.exp(-0.5 * (y[..., None] - self.x) ** 2 / self.s) + TINY
+
+    def windows(self, y: Array) -> tuple[Array, Array]:
+        """Return windows of likelihoods over each row's greatest, and its logarithm, (n,)."""
+        L = self.likelihoods(y)
+        top = L.max(axis=1)
+        return windows(L / top[:, None], WINDOW), np.log(top)
 
 
 def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Array, Array]]:
@@ -81,11 +98,13 @@ def estimates(
     """
     held, means = list(stretches), [chain.x @ chain.first for chain in chains]
     found = [np.broadcast_to(np.array(means), (3, *y.shape)).copy() for y, _ in held]
-    # a row of no chain is a piece of its own
-    for dependent, length, overlap in ((True, LENGTH, OVERLAP), (False, 1, 0)):
-        some = [a for a, chain in enumerate(chains) if chain.dependent == dependent]
-        if some and (dependent or not others):
+    kinds = [(chain.dependent, len(chain.x)) for chain in chains]
+    for kind in set(kinds):
+        some = [a for a, each in enumerate(kinds) if each == kind]
+        if kind[0] or not others:
             taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
+            # a row of no chain is a piece of its own
+            length, overlap = (LENGTH, OVERLAP) if kind[0] else (1, 0)
             for whole, part in zip(found, _estimates(taken, parts, length, overlap), strict=True):
                 whole[:, :, some] = part
     return found
@@ -140,9 +159,12 @@ def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask, overlap: int) -> A
 
 
 def fitted_chain(
-    y: Array, s: float, group: int, start: tuple[float, float] | None = None
+    y: Array, s: float, group: int, start: tuple[float, float] | None = None, free: bool = True
 ) -> tuple[Chain, tuple[float, float]]:
-    """Return the chain of maximum likelihood with ρ and p; ``start`` fixes ρ and p."""
+    """Return the chain of maximum likelihood with ρ and p; ``start`` fixes ρ and p.
+
+    Moves of any shape are tried if ``free``.
+    """
     s = max(s, 1e-9 * y.var(), TINY)
     margin = 0.8 * np.sqrt(s)
     x = np.linspace(y.min() + margin, y.max() - margin, POINTS)
@@ -175,8 +197,47 @@ def fitted_chain(
             (rho, p), _ = best((rho, p) for rho in RHO)
             (rho, p), _ = best((rho, p) for p in JUMPS)
             (rho, p), _ = best((rho, p) for rho in RHO)
+    points = np.interp((np.arange(FEW) + 0.5) / FEW, np.cumsum(pi) - 0.5 * pi, x)
+    few, rows = replace(made, x=points), y[places.T].ravel()
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)
+    if start == MOVES or (start is None and free and moves_predict(few, made, rows)):
+        return with_moves(few, rows), MOVES
     return made, (rho, p)
+
+
+def with_moves(chain: Chain, y: Array) -> Chain:
+    """Return the chain between points from those of ``chain``, by EM from independent rows y."""
+    K, last = len(chain.x), -np.inf
+    pi = np.full(K, 1.0 / K)
+    chain = replace(chain, first=pi, T=np.tile(pi, (K, 1)), dependent=True)
+    for _ in range(STEPS):
+        seen, top = chain.windows(y)
+        P, moves, now = expected(chain.T, chain.first, seen)
+        now += top.sum()
+        if now - last < GAIN:
+            break
+        last, q, moves = now, by_row(P)[: len(y)], moves + OWN * chain.first
+        total, T = q.sum(axis=0) + LEAST, moves / moves.sum(axis=1, keepdims=True)
+        x = (q.T @ y + LEAST * chain.x) / total
+        chain = replace(chain, x=x, first=total / total.sum(), T=T)
+    return chain
+
+
+def moves_predict(few: Chain, chain: Chain, y: Array) -> bool:
+    """Whether moves between few points predict rows y better than a chain and than none."""
+    every = y[: len(y) // (2 * WINDOW) * 2 * WINDOW].reshape(-1, WINDOW)
+    gains = list[Array]()
+    for taught, judged in ((0, 1), (1, 0)):
+        moved = with_moves(few, every[taught::2].ravel())
+        alone = replace(moved, T=np.tile(moved.first, (FEW, 1)))
+        logs = list[Array]()
+        for one in (moved, chain, alone):
+            seen, top = one.windows(every[judged::2].ravel())
+            total = top.reshape(-1, WINDOW).sum(axis=1)
+            logs.append(forward(one.T, one.first, seen)[1] + total)
+        gains.append(logs[0] - np.array(logs[1:]))
+    gain = np.hstack(gains)
+    return bool((gain.mean(axis=1) > SURE_OF_MOVES * gain.std(axis=1) / np.sqrt(len(every))).all())
 
 
 def transitions(pi: Array, rho: float, p: float) -> Array:

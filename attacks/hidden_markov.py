@@ -46,7 +46,7 @@ from auditor.plugin import (
 
 from ._deconvolution import GAIN, Mixture, Posterior
 from .mixture_estimate import Seen
-from .serial_posterior import forward, posteriors, windows
+from .serial_posterior import by_row, expected, posteriors, windows
 from .trend_smoother import Smoothed, check_rows, smoothed
 
 ROWS = (100, 5_000)
@@ -285,10 +285,11 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     states, last = States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A), -np.inf
     for _ in range(MOST_STEPS):
         B, top = states.chances(u, s)
-        q, moves, now = expected(states, windows(B, min(WINDOW, max(16, n // 8))), n)
+        seen = windows(B, min(WINDOW, max(16, n // 8)))
+        P, moves, now = expected(states.A, states.alpha, seen)
         if now + top.sum() - last < GAIN:
             break
-        last = now + top.sum()
+        last, q = now + top.sum(), by_row(P)[:n]
         b, V, m = states.given(u, s), states.prior.covariances, states.prior.means
         total = q.sum(axis=0) + OWN * r
         A = moves + states.alpha
@@ -304,15 +305,3 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
         return None
     score = last - cost * (K * (K - 1) + K * r * (r + 3) / 2.0)
     return States(states.prior, states.alpha, states.A, score)
-
-
-def expected(states: States, seen: Array, n: int) -> tuple[Array, Array, float]:
-    """Return ``q`` of n rows, sums of moves and the log-likelihood, from windows."""
-    A = states.A
-    alpha, total = forward(A, states.alpha, seen)
-    gamma = forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
-    sums = ((A.T @ alpha[:-1]) * gamma[1:]).sum(axis=1)
-    moves = A * ((alpha[:-1] / sums[:, None]) @ gamma[1:].mT).sum(axis=0)
-    alpha[:-1] *= A @ gamma[1:]
-    q = alpha.transpose(2, 0, 1).reshape(-1, len(A))[:n]
-    return q / q.sum(axis=1, keepdims=True), moves, float(total.sum())

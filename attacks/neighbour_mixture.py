@@ -25,8 +25,9 @@ rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is 
 The share that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, households and panels, and where shown columns (``shown:``,
-``unit:``, the calendar of ``order:``) group alike records. Other noise is treated as Gaussian.
+clustered or heaped attributes, random walks, cycles and codes of designs, households and panels, and
+where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group alike records. Other noise
+is treated as Gaussian.
 *Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
 
@@ -60,7 +61,7 @@ from auditor.plugin import (
     stream,
 )
 
-from ._chain import OVERLAP, Chain, estimates, fitted_chain
+from ._chain import FEW, MOVES, OVERLAP, Chain, estimates, fitted_chain
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
@@ -180,10 +181,11 @@ class NeighbourMixture(RowAttack):
             P = predicted(rows.f, rows.fold, B)
             known = u.var(axis=0) - ((u - P) ** 2).mean(axis=0)
             known = np.clip(known / np.maximum(1.0 - s, TINY), 0.0, 1.0)
-            release.setdefault("known", known.max(keepdims=True))
+            release["known"] = np.minimum(known.max(), release.get("known", np.ones(1)))
             if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
-                return mixture.fit(view, blocks)
+                normal = view.law is not None and view.law.distribution == "gaussian"
+                return alone if normal else mixture.fit(view, blocks)
         view.starts["alone"] = False
         rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
@@ -410,17 +412,20 @@ def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     """Return each attribute's chain, of noise variances ``s``.
 
     Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
-    spans a step of the grid.
+    spans a step of the grid. Likewise moves that do not predict, if it spans a step between points.
     """
     release, found = view.starts.setdefault("release", {}), list[Chain]()
-    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {**release})
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
     for a, noise in enumerate(s):
-        make = partial(fitted_chain, y[:, a], float(noise), group, pairs.get(a))
-        kind = "chain", group, pairs.get(a)
+        start, free = pairs.get(a, release.get(a)), release.get(("moves", a), True)
+        make = partial(fitted_chain, y[:, a], float(noise), group, start, free)
+        kind = "chain", group, start, free
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
         found.append(chain)
         if not chain.dependent and chain.s >= (chain.x[1] - chain.x[0]) ** 2:
             release[a] = pairs[a]
+        if pairs[a] != MOVES and FEW * noise >= y[:, a].var():
+            release["moves", a] = False
     return found
 
 

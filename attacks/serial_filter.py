@@ -17,7 +17,8 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
-lines the result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
+lines the result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines,
+and about so many of their rows, in evenly spread segments, fit the spectra.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. The filter is fitted to the
@@ -33,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
@@ -79,7 +81,7 @@ FEWEST_LINE_ROWS = 40
 LEAST_NOISE = 1e-9
 """A direction with a smaller share of noise, or of data, is not filtered."""
 MOST_LINE_ROWS = 2**17
-"""Most rows in which lines are sought: a second per ten attributes."""
+"""Most rows in which lines are sought, a second per ten attributes, and that fit spectra."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
 LAGS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -112,13 +114,12 @@ class SerialFilter(RowAttack):
         release = starts.setdefault("release", {})
         lags = starts.get("lags", release.get("lags", LAGS))
         parts = (centred(view.weights, copies, mu) for copies in blocks)
-        make = partial(fitted, view, K_X, K_Z, lags)
-        if view.released.count > MOST_LINE_ROWS:
-            found = make(parts)
-        else:
-            y, law = np.hstack(list(parts)), view.law and view.law.serial
-            kind = self.name, law, isinstance(view.knowledge, Perfect), lags
-            found = fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+        seen, law = view.released, view.law and view.law.serial
+        # of a large table, moments and a block stand for all rows
+        first = [next(parts) if seen.count > MOST_LINE_ROWS else np.hstack(list(parts))]
+        make = partial(fitted, view, K_X, K_Z, lags, chain(first, parts))
+        kind = self.name, law, isinstance(view.knowledge, Perfect), lags, seen.count
+        found = fitted_once(make, kind, K_X, K_Z, mu, view.weights, seen.products, *first)
         chosen = max(1, found.neighbours // 2)
         starts.setdefault("lags", (chosen,))
         if (found.kept < 1.0 - LEAST_NOISE).all():
@@ -139,7 +140,7 @@ def fitted(
     serial = None if view.law is None else view.law.serial
     lines = Lines.none(len(mu), count)
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
-        (y,) = parts
+        (y,) = parts = list(parts)
         lines = Lines.of(y.T, np.diag(K_Z), serial is None)
         # shares differ between attributes, but their exact relations must hold
         lines = replace(lines, factors=lines.factors @ span(K_Z))
@@ -161,7 +162,9 @@ def fitted(
     taps = np.tile(np.diag(1.0 - nu[used]), (1 + FOLDS, 1, 1, 1))
     if length and used.size and lags != (1,):
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
-        taps = fitted_taps(segments(coordinates, length), r, nu[used], count // length, lags)
+        apart = max(1, count // MOST_LINE_ROWS)
+        some = segments(coordinates, length, apart)
+        taps = fitted_taps(some, r, nu[used], -(-(count // length) // apart), lags)
     known = isinstance(view.knowledge, Perfect)
     shape = mu, pencil, view.weights, 1.0 - nu, used
     return Filtered(*shape, taps[0], known, serial, lines, taps[1:])
@@ -194,14 +197,16 @@ def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
     )
 
 
-def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
-    """Yield consecutive full segments of rows, shapes (s, length, d)."""
-    left = None
+def segments(parts: Iterable[Array], length: int, apart: int = 1) -> Iterator[Array]:
+    """Yield every ``apart``-th full segment of rows, shapes (s, length, d)."""
+    left, first = None, 0
     for part in parts:
         rows = part if left is None else np.concatenate([left, part])
         whole = len(rows) // length * length
         for start, stop in evenly(0, whole // length, length * rows.shape[1], TOGETHER):
-            yield rows[start * length : stop * length].reshape(-1, length, rows.shape[1])
+            every = rows[start * length : stop * length].reshape(-1, length, rows.shape[1])
+            yield every[-first % apart :: apart]
+            first += len(every)
         left = rows[whole:].copy()
 
 

@@ -180,7 +180,7 @@ def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, fl
     """Return ``A`` after EM steps, and the last log-likelihood."""
     before = -np.inf
     for _ in range(steps):
-        moves, now = expected_moves(A, prior, seen)
+        _, moves, now = expected(A, prior, seen)
         moves += PSEUDO_MOVES * prior
         A = moves / moves.sum(axis=1, keepdims=True)
         if now - before <= ENOUGH * seen[:, 0].size:
@@ -220,18 +220,23 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
     """Return every record's posterior given its neighbours, shape (b, s)."""
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
     alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
-    P = alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1])
-    P = P.transpose(2, 0, 1).reshape(-1, B.shape[1])[: len(B)]
-    return P / P.sum(axis=1, keepdims=True)
+    return by_row(alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1]))[: len(B)]
 
 
-def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
-    """Return ``ξ`` summed over windows, (s, s), and the log-likelihood.
+def by_row(P: Array) -> Array:
+    """Return posteriors of rows, (b, s), from those of windows up to a factor, (T, s, w)."""
+    rows = P.transpose(2, 0, 1).reshape(-1, P.shape[1])
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
-    E step of baum1970. ``γ`` is ``α`` in reverse with a uniform start.
+
+def expected(A: Array, pi: Array, B: Array) -> tuple[Array, Array, float]:
+    """Return posteriors of windows, ``ξ`` summed over windows, (s, s), and the log-likelihood.
+
+    E step of baum1970; posteriors are up to a factor. ``γ`` is ``α`` in reverse with a uniform start.
     """
     alpha, total = forward(A, pi, B)
     before, gamma = alpha[:-1], forward(A.T, np.ones(len(A)), B[::-1])[0][-2::-1]
-    sums = np.einsum("tiw,tiw->tw", A.T @ before, gamma)  # of each term α_{t−1} A γ_t
-    moves = ((before / sums[:, None]) @ gamma.mT).sum(axis=0)
-    return A * moves, float(total.sum())
+    P = alpha.copy()
+    P[:-1] *= A @ gamma
+    moves = ((before / P[:-1].sum(axis=1, keepdims=True)) @ gamma.mT).sum(axis=0)
+    return P, A * moves, float(total.sum())

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal as normal
 import auditor
 from auditor.numerics.linear_algebra import clip_to_psd
 from auditor_attacks._deconvolution import Mixture
-from auditor_attacks.hidden_markov import Levels, States, expected
-from auditor_attacks.serial_posterior import windows
+from auditor_attacks.hidden_markov import Levels, States
+from auditor_attacks.serial_posterior import by_row, expected, windows
 
 PRIOR = Mixture(
     np.full(2, 0.5), np.array([[-1.0, 0.0], [1.0, 0.5]]), np.array([np.diag([0.2, 0.1]), [[0.3, 0.1], [0.1, 0.4]]])
@@ -36,9 +36,9 @@ def test_means_and_moves_are_sums_over_all_paths():
     mean = np.einsum("nk,knr->nr", q / total, means)
     np.testing.assert_allclose(states.mean(u, s), mean, atol=1e-9)
     B, top = states.chances(u, s)
-    found = expected(states, windows(B, n), n)
+    P, *found = expected(A, ALPHA, windows(B, n))
     summed = q / total, moves / total, np.log(total) - top.sum()
-    for ours, naive in zip(found, summed, strict=True):
+    for ours, naive in zip((by_row(P), *found), summed, strict=True):
         np.testing.assert_allclose(ours, naive, atol=1e-9)
 
 

@@ -10,7 +10,7 @@ import auditor
 from auditor.audit.attempts import over_rows
 from auditor.base import NotApplicable
 from auditor_attacks import neighbour_mixture
-from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions
+from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions, with_moves
 from auditor_attacks._spectra import FOLDS, group_rows
 from auditor_attacks.neighbour_mixture import around, fitted_groups, predicted, ridge_by_fold
 
@@ -57,9 +57,8 @@ def test_features_and_the_map_do_not_use_the_row_itself():
     u, rows = np.random.default_rng(1).normal(size=(400, 2)), np.arange(400)
     changed = u.copy()
     changed[200] += 0.1  # too little to change the ridges
-    same = np.isclose(around(u, rows, 0, 400), around(changed, rows, 0, 400), atol=1e-12).all(
-        axis=1
-    )
+    near = (around(values, rows, 0, 400) for values in (u, changed))
+    same = np.isclose(*near, atol=1e-12).all(axis=1)
     assert same[200]
     assert (~same).sum() == 2 * max(neighbour_mixture.WINDOWS)
     f, fold = np.hstack([np.zeros((400, 4)), around(u, rows, 0, 400)]), rows % FOLDS
@@ -104,9 +103,10 @@ def test_a_chain_s_estimates_are_sums_over_all_paths():
 
 
 def test_chains_depend_on_order_alone():
-    """A random walk, equal values in households, and both in no order."""
+    """A random walk, equal values in households, a cycle with gaps, and each in no order."""
     rng = np.random.default_rng(2**40)
-    for x in (np.cumsum(rng.normal(size=1200)), np.repeat(rng.gamma(1.0, size=400), 3)):
+    cycle = np.cumsum(1.0 + (rng.random(1200) < 0.1)) % 4.0
+    for x in (np.cumsum(rng.normal(size=1200)), np.repeat(rng.gamma(1.0, size=400), 3), cycle):
         s = 0.5 * x.var()
         for values, ordered in ((x, True), *((rng.permutation(x), False) for _ in range(10))):
             y = values + np.sqrt(s) * rng.normal(size=len(x))
@@ -119,16 +119,22 @@ def test_chains_depend_on_order_alone():
         assert left < 0.24  # a row alone leaves 0.33 of normal values
 
 
+def test_moves_between_points_without_noise_are_counted():
+    """Each of three windows of 16 rows has five moves of each kind, with one more by shares."""
+    y, share = np.tile([0.0, 1.0, 3.0], 16), np.full(3, 1.0 / 3.0)
+    chain = with_moves(Chain(np.array([0.2, 1.1, 2.8]), share, np.eye(3), 1e-3, 48, False), y)
+    np.testing.assert_allclose(chain.x, [0.0, 1.0, 3.0], atol=1e-9)
+    expected = (15.0 * np.roll(np.eye(3), 1, axis=1) + chain.first) / 16.0
+    np.testing.assert_allclose(chain.T, expected, atol=1e-9)
+
+
 def test_weights_of_least_risk_by_hand():
     """Errors of variances 1 and 4, independent, and no slopes: weights 0.8 and 0.2."""
     errors = np.array([[[1.0], [-1.0], [1.0], [-1.0]], [[2.0], [2.0], [-2.0], [-2.0]]])
-    np.testing.assert_allclose(
-        neighbour_mixture.least_risk(errors, np.zeros((2, 1)))[:, 0], [0.8, 0.2], atol=1e-6
-    )
     # a slope of 4 costs 8, more than the average gains
-    np.testing.assert_allclose(
-        neighbour_mixture.least_risk(errors, np.array([[4.0], [0.0]]))[:, 0], [0.0, 1.0]
-    )
+    for slope, weights in ((0.0, [0.8, 0.2]), (4.0, [0.0, 1.0])):
+        found = neighbour_mixture.least_risk(errors, np.array([[slope], [0.0]]))[:, 0]
+        np.testing.assert_allclose(found, weights, atol=1e-6)
 
 
 def test_cycles_are_found_at_any_place():
@@ -177,8 +183,7 @@ def test_effects_of_two_groups_by_hand():
     """Forty rows of 9 and 11, and of −9 and −11: every second part of ten rows has equal values."""
     u = np.tile([9.0, 11.0], 40) * np.repeat([1.0, -1.0], 40)
     (found,) = fitted_groups([np.repeat([3, 7], 40)], [u[:50, None], u[50:, None]])
-    within = 80.0 / 78.0
-    ratio = 40.0 * within / (8000.0 - within)
+    ratio = 40.0 / (8000.0 * 78.0 / 80.0 - 1.0)
     expected = np.array([310.0, 290.0, 310.0, 290.0]) / (30.0 + ratio)
     np.testing.assert_allclose(found.effects[:, 0], [*expected, *-expected])
     np.testing.assert_array_equal(found.parts, np.arange(80) % 4 + np.repeat([0, 4], 40))
@@ -193,7 +198,7 @@ def test_effects_are_those_of_other_parts(seed):
     (found,) = fitted_groups([codes], [u])
     n, K, x, part = len(codes), 90, u[:, 0], found.parts % FOLDS
     sets = [x[codes == k] for k in range(K)]
-    within = sum(((each - each.mean()) ** 2).sum() for each in sets) / (n - K)
+    within = sum(each.var() * len(each) for each in sets) / (n - K)
     mean_square = sum(len(each) * (each.mean() - x.mean()) ** 2 for each in sets) / (K - 1)
     usual = (n - sum(len(each) ** 2 for each in sets) / n) / (K - 1)
     ratio = usual * within / (mean_square - within)
