@@ -11,8 +11,8 @@
 
 A random walk has ρ near 1, a household or a sorted key ρ = 1 and jumps. ρ and p maximise the
 likelihood. Rows are independent unless it rises by ``SURE_OF``. Counters, cycles and codes move between
-few points. Moves learnt from half of the windows must predict the other half better than the copula
-and than independent points.
+few points: moves learnt from half of the windows must predict the others better than the copula and
+than independence.
 """
 
 from __future__ import annotations

@@ -43,11 +43,10 @@ GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
 GAIN, SEARCHED, SETTLED = 0.3, 1_000, 5_000
-"""EM stops when a step gains less log-likelihood, in nats over all rows or over each so many: more of
-them while sizes are tried than at the end. Run to convergence, deconvolution makes spikes."""
+"""EM stops when a step gains less log-likelihood, in nats over all rows or over each so many: first
+while sizes are tried, then at the end. Run to convergence, deconvolution makes spikes."""
 MANY_PARAMETERS = 50
-"""Parameters of a component beyond which a step must gain in proportion: small gains are then noise (20,000 rows of 60 normal
-attributes: 200 steps of 0.1 s return the start)."""
+"""Parameters of a component beyond which a step must gain in proportion: small gains are then noise."""
 MISSING = 1e9
 """Noise variance of an entry that counts as missing."""
 NARROW = 0.1

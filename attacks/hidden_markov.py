@@ -14,8 +14,8 @@
 
 EM starts from clusters of ``matern-smoother``'s estimates and of five adjacent rows' components. The
 number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it
-by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. As one more
-choice, each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
+by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. Or
+each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
 with θ̂ summed over all segments (barry1992) and B, T and p by EM.
 
 *Not checked*: noise that is independent between rows, and normal states. Few rows suffice, where

@@ -16,13 +16,13 @@ Independent attributes, at most one Gaussian, are unmixed up to order, sign and 
 | ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression |
 | ``known-sample``, ``unmatched-records`` | similarity of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
 
-Distributions are compared with their means, unless the scheme translates. ``latent`` (Guo and Wu)
-matches components of known records and of the copy.
+Distributions are compared with their means, unless the scheme translates. ``latent`` matches
+components of known records and of the copy.
 
 Theory is the error of the FastICA fixed point nearest to the truth, from the true attributes (or
 the adversary's own components), with the attack's signs of τ (``_fastica``). There is none for
-noisy copies, without convergence, if a component loses half of its variance, or if a leak's
-standard deviation over tables exceeds ``LARGEST_LEAK``.
+noisy copies, without convergence, if a component loses half of its variance, or for leaks beyond
+``LARGEST_LEAK``.
 
 Without known pairs it fails for attributes of equal distribution; ``latent`` fails with few known
 records. Independence is *not checked*.
@@ -65,7 +65,7 @@ Generator = Callable[[], "np.random.Generator"]
 
 LARGEST_LEAK = 0.08
 """Largest standard deviation, over tables, of one component's share left in another, for which theory is given. Between two Gaussian
-components it was below 0.1 in none of 1,000 tables of any length (tests/attacks/test_ica.py)."""
+components it is above 0.1 (tests/attacks/test_ica.py)."""
 
 HOPELESS_LEAK = 0.2
 """Leak at the truth beyond which no iteration is tried: with two Gaussian components it would not

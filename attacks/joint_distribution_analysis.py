@@ -19,8 +19,8 @@ region is claimed. A random claim is correct for ``rare`` records in n.
 Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent
 between attributes.
 
-Reference: domingo2004. The grid is fitted to the noise that it is used on. Claims under noise wider
-than its cells are therefore correct less often than ``confidence``.
+Reference: domingo2004. The grid is fitted to the noise that it is used on, so claims under noise wider
+than its cells are correct less often than ``confidence``.
 """
 
 from __future__ import annotations

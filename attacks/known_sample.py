@@ -14,9 +14,9 @@
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
 Protocol 4, step 2, prints ``V_X D V_Xᵀ S`` instead of ``V_Y D V_Xᵀ S``. The statistic is compared,
-not its p-value. The data are not centred: the mean helps to identify signs. The paper tries all 2^N
-signs. Here each axis takes the sign of the smaller one-dimensional statistic. Up to ``exhaustive``
-undecided axes are tried in all combinations; beyond, signs are flipped one at a time while E falls.
+not its p-value. The data are not centred: the mean helps to identify signs. Each axis takes the sign
+of the smaller one-dimensional statistic. Up to ``exhaustive`` undecided axes are tried in all combinations;
+beyond, signs are flipped one at a time while E falls.
 The rotation is about the means, ``x̂ = s̄ + M̂ᵀ (y − ȳ)``, if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s + 1/m)``.
 Theory is first-order in the axes' error, for decided axes and one copy. Noisy copies are averaged by
 weights 1/σ_i²; of nested noise the least noisy is used.
@@ -61,8 +61,8 @@ DECIDED = 5.0
 """Difference of an axis's statistics, relative to chance, from which its sign is decided."""
 
 SMALL_TURN = 0.006
-"""Largest mean squared rotation of an axis with theory. The error exceeds first order by 5 % there, and by 40 % at three times as much
-(exponential attributes, 500 splits of one table)."""
+"""Largest mean squared rotation of an axis with theory. The error exceeds first order by 5 % there
+(exponential attributes)."""
 
 
 @register

@@ -1,7 +1,5 @@
 """Joint posterior mean given a record and the prediction of it from other rows.
 
-Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and Markov chains.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
@@ -17,9 +15,9 @@ Joins the prior of ``mixture-estimate``, the dependence of ``serial-filter`` and
 | ``x̂_t`` | average of means given the filter, ``u_t``, ``v_t``, all ``P_t`` (linear), one attribute's, and the chain | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it). Folds are quarters of the table.
+Rows are neighbours in the table's order (``order:`` sorts it).
 ``P_t`` is fitted without row t's fold and free of its noise. Fitted to at most
-20,000 rows from all over the table, chains to 2,048 of the first block. In a panel of units of equally
+20,000 rows, chains to 2,048 of the first block. In a panel of units of equally
 many rows, windows and chains stay within units. If neither filter nor chains nor groups use other
 rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
 The share that clearer copies know from other rows bounds the saving from noisier copies of the release.

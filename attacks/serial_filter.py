@@ -17,12 +17,12 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
-lines the result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines,
-and about so many of their rows, in evenly spread segments, fit the spectra.
+lines the result is ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines, and
+about so many of their rows fit the spectra.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
-error of the fitted filter on this table, for ``perfect`` knowledge. The filter is fitted to the
-noise that it filters and passes more of it: 3 to 5 % with 300 to 600 rows, 1 % with 3,000 to 8,000.
+error of the fitted filter on this table, for ``perfect`` knowledge. Fitted to the
+noise that it filters, it passes 1 to 5 % more of it.
 
 *Not checked*: the serial law of the noise, stationary data, and for trends noise that is
 independent between rows. Beyond ``MOST_DIRECTIONS`` directions there is no memory.

@@ -53,8 +53,8 @@ MOST_VALUES = 128
 FITTED_ROWS, FITTED_WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
 """Most records used to fit a chain, rows of a window, and fewest windows."""
 WINDOW, WARM_UP = 512, 256
-"""Records of a window that get posteriors, and records added on either side. Records further away
-are ignored. The loss is negligible for chains that keep a value for up to about 50 records."""
+"""Records of a window that get posteriors, and records added on either side. Others are
+ignored."""
 MOST_STEPS, ENOUGH = 30, 1e-4
 """Most EM steps, and the gain in log-likelihood per record below which EM stops."""
 STARTS, FIRST_STEPS = (0.0, 0.9), 6

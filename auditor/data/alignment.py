@@ -12,10 +12,7 @@ reordered if ``s`` requires a relation (`SURE`) and none is found (`UNRELATED`) 
 values or ranks, or mixture of columns (after a rotation). Much noise or few records leave the
 result undecided.
 
-False alarms: for a Gaussian column with ``s = 10`` the ranks' ``z`` is below the bound with
-probability under 10⁻⁶, for up to 50 columns. Misses: one misaligned copy in 10⁴ is related by
-chance.
-
+One misaligned copy in 10⁴ is related by chance.
 Differences of neighbours are tested too, as sorted records relate to any sorted records. Parts are
 tested separately, as a record may be lost in the middle.
 """

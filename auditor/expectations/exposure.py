@@ -20,8 +20,6 @@ in clear are not judged.
 - Copies from files with columns that no attack could use, or with so few records that a leak of the
   size of the bound, or of a group, could escape the search: undecided.
 - Copies from files that lack records, cells or columns: undecided if the rest carries less noise.
-
-The verdict states the number of attacks.
 """
 
 from __future__ import annotations

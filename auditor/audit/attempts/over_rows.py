@@ -34,8 +34,7 @@ Fits = tuple[list[Reconstruction], list[Coalition]]
 """An attack fitted to every coalition, and the copies that each reads."""
 MOST_JUDGED, PHASES = 40_000, 32
 """Rows of a large table on which attacks without neighbours are judged, about, and their groups.
-Errors of income are known to 2 % (95 %). All 193,682 rows of the quickstart take 4 s longer. Runs
-of neighbours would be 6 times less precise."""
+Errors of income are known to 2 % (95 %). Runs of neighbours would be 6 times less precise."""
 MANY_REDRAWS = 59
 """For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
 it in 63 %."""

@@ -71,8 +71,7 @@ class Trees(NamedTuple):
 FEWEST_TREES = 40
 """Trees for few rows, where more take seconds and leave 1.5 % of a first step."""
 STRONG, WEAK = Trees(50, 16, 0.2, 10, BINS), Trees(20, 8, 0.12, 20)
-"""Trees for originals, and trees with stable predictions. 100 trees of half the rate leave as much
-of planted leaks, to 0.01 of the variance, in 1.7 times the time."""
+"""Trees for originals, and trees with stable predictions."""
 
 
 class Chosen(NamedTuple):

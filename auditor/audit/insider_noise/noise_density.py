@@ -11,10 +11,8 @@
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
 Densities of one half of the rows are judged on the other, both ways. An attribute keeps its best
-linear regression unless held-out rows are surely estimated better. With long tails few records hold
-most of the variance and stand out of the noise, so a small error is right: the law of a Pareto
-column with exponent 1.5 leaves 0.125 ± 0.015 where a line leaves 0.49. Assumed, *not checked*:
-noise of a copy depends on earlier copies linearly.
+linear regression unless held-out rows are surely estimated better. *Not checked*: noise
+depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
 Gaussian width with the largest held-out likelihood.

@@ -19,8 +19,7 @@
 Error bars are binomial, of ratios by the delta method, over guesses by their spread. Attacks that
 assign rows one to one are judged on the assignment of largest likeness.
 
-At most 2,000 targets, evenly spread, are sought among all rows, with standard errors up to 1.1 %.
-Above 130,000 rows the number falls, down to 200 (3.5 %).
+At most 2,000 targets, evenly spread, are sought among all rows; above 130,000 rows fewer, at least 200.
 """
 
 from __future__ import annotations

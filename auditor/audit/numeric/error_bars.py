@@ -33,11 +33,8 @@ EXACT = 1e-12
 MOST_UNSTEADY = 1 / 3
 """Largest coefficient of variation of a best copy's error for which one release yields a gain.
 
-A ratio with a denominator near 0 has Cauchy-like tails and no mean.
-
-For copies without noise, as by a matrix, all copies carry equal information. A gain is 0 except in
-rare draws that confuse components. These draws move all attributes, so one attribute decides for
-all: a few redraws could miss the rare draws."""
+A ratio with a denominator near 0 has no mean. Copies without noise carry equal information: their
+gain is 0 except in rare draws that confuse components in all attributes, so one decides for all."""
 
 
 class Paired(NamedTuple):

@@ -284,8 +284,7 @@ fixed: 16 degrees of freedom."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16
-"""Coalitions for which trees are fitted, the largest first, and their attributes in total. Eight
-learners each take a second for three columns and a minute for forty."""
+"""Coalitions for which trees are fitted, the largest first, and their attributes in total."""
 TREE_WORK, TREE_COLUMNS = 2**22, 32
 """Most rows times attributes times columns for trees, and most differences as features."""
 FOLDS = 10
