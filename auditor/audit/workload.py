@@ -42,7 +42,7 @@ UNKNOWN_LAW, UNKNOWN_ROW = 0.4, 1e-4  # the learner for an attribute of a copy w
 FOLD, FOLD_ROW = 2e-3, 5e-6  # of ``utility``
 CODE, RECORD, CHANCE = 1.5e-7, 2.5e-7, 1.5e-9  # categories: a coalition's record and its chances
 # bytes
-LOADED, LEARNERS, MARGIN = 160 * 2**20, 80 * 2**20, 1.4  # libraries; for short-lived arrays
+LOADED, LEARNERS, MARGIN = 160 * 2**20, 64 * 2**20, 1.4  # libraries; for short-lived arrays
 FIGURES, FITTED = 9_000, 350_000  # of a coalition and attribute; FITTED by an attack on rows
 CODED, TESTED, MOST_TESTED = 160, 64, 2**20  # a code that is read; a value that is tested
 
