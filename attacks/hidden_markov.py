@@ -75,7 +75,7 @@ class HiddenMarkov(RowAttack):
     name = "hidden-markov"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(0.1, 1e-4)
+    cost = Cost(0.03, 2.5e-5, most=ROWS[1])
     reference = "rabiner1989; bovy2011"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (

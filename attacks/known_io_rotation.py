@@ -75,10 +75,8 @@ class KnownInputOutputRotation(RowAttack):
         )
 
     def cost_under(self, distribution: str | None) -> Cost:
-        fit, row, memory = self.cost
-        return Cost(
-            fit + 2e-5 * self.parameters.guesses, row + 5e-9 * self.parameters.guesses, memory
-        )
+        more = self.parameters.guesses
+        return self.cost._replace(fit=self.cost.fit + 2e-5 * more, row=self.cost.row + 5e-9 * more)
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)

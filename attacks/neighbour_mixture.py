@@ -114,7 +114,7 @@ class NeighbourMixture(RowAttack):
     name = "neighbour-mixture"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(1e-2, 6e-6)
+    cost = Cost(2e-2, 6e-6)
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -166,11 +167,14 @@ class Cost(NamedTuple):
         Core-seconds per attribute: per coalition, and per row.
     memory
         Bytes.
+    most
+        Rows beyond which it does not apply.
     """
 
     fit: float
     row: float
     memory: int = 0
+    most: int = sys.maxsize
 
 
 class Attack(Plugin):

@@ -139,6 +139,7 @@ def _seconds(
         else:
             cost = attack.cost_under(scheme.distribution)
             learnt = cost.fit + cost.row * min(n, LEARNT) + APPLIED * max(0, n - LEARNT)
+            learnt *= n <= cost.most
             # attributes share much of the work
             each, again = (1 if s else (2 * N) ** 0.5) * learnt, 1.0 if held else DRAWS
         seconds += ATTEMPT + again * coalitions * each
