@@ -236,6 +236,8 @@ def moves_predict(few: Chain, chain: Chain, y: Array) -> bool:
             total = top.reshape(-1, WINDOW).sum(axis=1)
             logs.append(forward(one.T, one.first, seen)[1] + total)
         gains.append(logs[0] - np.array(logs[1:]))
+        if (gains[-1].mean(axis=1) <= 0.0).any():
+            return False
     gain = np.hstack(gains)
     return bool((gain.mean(axis=1) > SURE_OF_MOVES * gain.std(axis=1) / np.sqrt(len(every))).all())
 
