@@ -18,8 +18,8 @@ by less than they cost, rows have no order, also for noisier copies, and the att
 each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
 with θ̂ summed over all segments (barry1992) and B, T and p by EM.
 
-*Not checked*: noise that is independent between rows, and normal states. Few rows suffice, where
-``mixture-estimate`` holds out too many. Other noise is treated as Gaussian.
+*Not checked*: noise that is independent between rows, and normal states. Other noise is treated as
+Gaussian.
 """
 
 from __future__ import annotations
