@@ -44,7 +44,7 @@ def test_means_and_moves_are_sums_over_all_paths():
 
 @pytest.mark.parametrize(("stay", "level"), [(0.98, 0.3), (0.05, 0.3), (0.05, 2.0)])
 def test_groups_that_follow_or_alternate_leave_what_their_law_leaves(stay, level):
-    """Groups 6 deviations apart in 400 rows, beside the posterior by the law they come from."""
+    """Groups 6 deviations apart in 400 rows, against the posterior under the true law."""
     errors, floors, linear = [], [], []
     for k in range(5):
         rng = np.random.default_rng(2**40 + k)
@@ -99,7 +99,7 @@ def test_levels_and_an_em_step_are_sums_over_all_segments():
 
 
 def test_levels_of_any_number_leave_little_more_than_by_their_law():
-    """400 rows in about 20 segments, each with a new level; errors beside those by the known law."""
+    """400 rows in about 20 segments, each with a new level; errors against the known law's."""
     errors, floors = [], []
     B, W, p = np.array([[2.0, -1.0], [-1.0, 1.0]]), np.array([[0.3, 0.2], [0.2, 0.4]]), 0.05
     for k in range(5):

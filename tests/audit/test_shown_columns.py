@@ -66,7 +66,7 @@ def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
 @pytest.mark.parametrize("disguise", [np.positive, np.log])
 @pytest.mark.slow_after_first
 def test_a_column_in_clear_under_another_name_and_unit(tmp_path, disguise):
-    """Multiples, and two parts that sum to it, are kinds of ``benchmarks.leaks``."""
+    """Multiples, and two parts of a sum, are kinds of ``benchmarks.leaks``."""
     table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N).round(2), "age": RNG.uniform(18, 90, N)})
     copy = noisy(table, ["age"]).drop(columns="pay").assign(masked=disguise(table["pay"]))
     record = verdict(tmp_path, table, [copy])

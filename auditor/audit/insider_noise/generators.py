@@ -7,7 +7,7 @@
 | ``P`` | first D values of Z, or their ranks, in every natural order of drawing; standardised | (D, L) |
 | match | a correlation in ``E P`` above ``SAME_FEW``, or of ``PROBE`` values anywhere in a series of draws | (S, L) |
 
-Ranks know neither scale nor law. A match is drawn in full. Each column is compared with it by
+Ranks know neither scale nor law. A match is drawn in full. Each column is compared with the draws by
 ranks, and predicted by neighbours in the order of the draws.
 """
 
@@ -32,7 +32,7 @@ SAME_FEW, SAME = 0.9, 0.99
 """Least correlation of ``DRAWS`` values, by chance in one of 10⁹ pairs, and of a whole column."""
 LAST_SEED = 65_535
 OFTEN = 0, 1, 42, 123, 1234
-"""Seeds whose draws are searched for the noise's beginning, as many as there are seeds."""
+"""Seeds of streams, as long as the number of seeds, in which the noise may begin."""
 PROBE, LIKE = 64, 0.8
 """Values that are searched for, and their least correlation."""
 POPULAR = [
@@ -45,7 +45,7 @@ POPULAR = [
         "0xB16B00B5 0x5EED"
     ).split()
 ]
-"""Popular seeds beyond ``LAST_SEED``. All dates from 2000 to 2030 as eight digits are tried too."""
+"""Popular seeds beyond ``LAST_SEED``. Also dates from 2000 to 2030 as eight digits."""
 NUMBERS = [10**digits + row for digits in range(5, 10) for row in range(2 * PROBE)]
 """Seeds of the first records of a table, numbered from 100,000 or 100,001, and so on."""
 
@@ -66,7 +66,7 @@ def legacy_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
 
 
 def default_draws(seeds: Sequence[int], size: int) -> dict[str, Array]:
-    """Draws of ``default_rng``, whose seeding takes long and is done once for both methods."""
+    """Draws of ``default_rng``. Seeding is slow, and done once for both methods."""
     found = {"normal": np.empty((len(seeds), size)), "random": np.empty((len(seeds), size))}
     for place, seed in enumerate(seeds):
         rng = np.random.Generator(bits := np.random.PCG64(seed))
@@ -157,7 +157,7 @@ def known_generators(
 def reshuffled(X: Array, copies: Sequence[Array]) -> Iterator[tuple[int, int, str]]:
     """Yield copies, columns and causes of permutations by a popular seed.
 
-    A seed permutes one column after the other, or each anew.
+    A seed permutes the columns in turn, or each by the same draws.
     """
     moved = [
         (number, j, copy[:, j])
