@@ -11,6 +11,7 @@ from auditor.audit.insider.feature import (
     FEW,
     MOST_NAMES,
     MOST_PAIRED,
+    NEAR,
     Columns,
     Feature,
     Known,
@@ -235,6 +236,23 @@ def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
     """Ratio of two shown numbers."""
     y, z = (shown.beside[k][1].astype(np.float64) for k in pair)
     return ratio(y, z)
+
+
+@register
+class NearPlaces(Feature):
+    """Mean cells of the nearest records by shown numbers, such as coordinates."""
+
+    name = "near-places"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        columns, sets = range(min(shown.series.shape[1], MOST_PAIRED)), range(len(shown.near))
+        yield from each("mean of nearest", mean_of_nearest, columns, sets, (NEAR // 4, NEAR))
+
+
+def mean_of_nearest(c: int, some: int, rows: int, shown: Shown) -> Array:
+    """Mean of a column over the nearest rows by some shown numbers, with the row itself."""
+    return shown.series[shown.near[some][:, :rows], c].mean(axis=1)
 
 
 @register
