@@ -185,7 +185,7 @@ def _measurements(
         figure = column[field]
         # an error far below its error bar is not 0
         fewest = np.where(shares | correlations | (field != "value"), 0.0, 1.0)
-        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step, fewest)
+        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step, fewest) + 0.0
         found[field] = np.where(
             (shares | correlations) & (figure >= least) & (figure <= 1.0),
             np.clip(moved, least, 1.0),
