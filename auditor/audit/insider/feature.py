@@ -95,14 +95,8 @@ class Shown:
 
     @cached_property
     def near(self) -> list[Indices]:
-        """Nearest rows by ranks of two of the first shown numbers, or of all, shape (n, NEAR)."""
-        width, found = self.flat.shape[1], list[Indices]()
-        numbers = [v for _, v in self.beside if v.dtype.kind == "f"][:FEW]
-        ranks = self.number_ranks[:, width : width + len(numbers)]
-        for some in sets_of(range(len(numbers))):
-            tree = scipy.spatial.cKDTree(ranks[:, some])
-            found.append(tree.query(ranks[:, some], min(NEAR, len(ranks)))[1])
-        return found
+        """``nearest_rows``."""
+        return nearest_rows([v for _, v in self.beside])
 
     @cached_property
     def leading(self) -> Array:
@@ -268,6 +262,21 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
     """Return pairs of the first ``MOST_PAIRED``, and all together."""
     return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
+
+
+def nearest_rows(beside: Sequence[NDArray[Any]]) -> list[Indices]:
+    """Nearest rows by ranks of two of the first shown numbers, or of all, shape (n, NEAR)."""
+    numbers, found = [v for v in beside if v.dtype.kind == "f"][:FEW], list[Indices]()
+    for some in sets_of(numbers):
+        ranks = column_ranks(np.column_stack(some))
+        found.append(scipy.spatial.cKDTree(ranks).query(ranks, min(NEAR, len(ranks)))[1])
+    return found
+
+
+def of_nearest(near: Indices, y: Array, known: Flags) -> Array:
+    """Mean of y over the other nearest rows that are known, weighted by 1/rank; shape (n,)."""
+    w = (known[near] & (near != np.arange(len(near))[:, None])) / np.arange(1, near.shape[1] + 1)
+    return np.asarray((w * y[near]).sum(axis=1) / np.maximum(w.sum(axis=1), 1e-300))
 
 
 def linked_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:

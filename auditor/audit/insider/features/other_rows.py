@@ -19,6 +19,7 @@ from auditor.audit.insider.feature import (
     each,
     mean,
     mean_of_others,
+    of_nearest,
 )
 from auditor.audit.insider.features.cells import ratio
 from auditor.base import scipy
@@ -253,6 +254,20 @@ class NearPlaces(Feature):
 def mean_of_nearest(c: int, some: int, rows: int, shown: Shown) -> Array:
     """Mean of a column over the nearest rows by some shown numbers, with the row itself."""
     return shown.series[shown.near[some][:, :rows], c].mean(axis=1)
+
+
+@register
+class NearRecords(Feature):
+    """Mean originals of the nearest records by shown numbers."""
+
+    name, learns = "near-records", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        there, x = np.isfinite(known.left), known.x[:, known.attribute]
+        for near, (which, y) in product(shown.near, (("value", x), ("residual", known.left))):
+            guess = of_nearest(near, np.where(there, y, 0.0), there)
+            yield f"{which} of nearest", partial(lambda v, s: v, guess)
 
 
 @register
