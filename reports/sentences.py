@@ -355,9 +355,7 @@ ROUNDING = 1e-12
 
 def exactly(shown: Figure) -> str:
     """Word ``exactly`` for an error that is rounding, else a caution."""
-    if shown.value <= ROUNDING:
-        return " exactly"
-    return " but for a tiny share of the variance, which codes such as 9999999 may dominate"
+    return " exactly" if shown.value <= ROUNDING else " but for a tiny share of the variance"
 
 
 def capital(text: str) -> str:

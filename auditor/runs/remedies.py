@@ -192,13 +192,14 @@ def _replaced(cell: Cell, scheme: UniformScheme, levels: Levels, table: Table) -
         return root(lambda p: left_by_retention(prior, p, pi) - share, 0.0, 1.0)
 
     half, worth = retention(HALF), retention(max(left, NOTHING))
-    multilevel = scheme.multilevel
+    shown = cell.record.attack == FITTED  # columns tell the category at any level
+    multilevel, wanted = scheme.multilevel, half / worth
     return Remedy(
         attack=str(cell.record.attack),
         attribute="*",
         unknown=left,
-        levels=[_three_digits(level * half / worth) for level in levels] if multilevel else [],
-        lossless=None if multilevel else _three_digits(half),
+        levels=[_three_digits(x * wanted) for x in levels if multilevel and not shown],
+        lossless=None if multilevel or shown else _three_digits(half),
         kind="retention",
         estimated=cell.estimated,
     )

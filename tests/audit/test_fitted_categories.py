@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import auditor
 from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 51)
@@ -73,3 +74,25 @@ def test_a_value_that_is_the_sum_of_three_copies(tmp_path, leaks):
     record, left = audit(tmp_path, table, copies, ["answer"])
     assert record.status == ("fails" if leaks else "holds")
     assert (left["*"] < 0.05) == leaks
+
+
+@pytest.mark.parametrize(
+    ("leaks", "knowledge", "status"),
+    [
+        (True, "perfect", "fails"),
+        (False, "perfect", "holds"),
+        (False, {"estimated": {"rows": 400}}, "undecided"),
+    ],
+)
+def test_drawn_copies_beside_a_shown_column(leaks, knowledge, status):
+    """Without ``perfect`` knowledge no attack uses the column."""
+    x = RNG.integers(0, 4, 1500)
+    zone = (x if leaks else RNG.permutation(x)) + 4 * RNG.integers(0, 3, len(x))
+    values = {"region": x.tolist(), "zone": zone.tolist()}
+    (record,) = auditor.run({
+        "data": {"source": "inline", "values": values, "categorical": ["region"], "shown": ["zone"]},
+        "schemes": [{"name": "uniform-multilevel", "levels": [0.3]}], "knowledge": [knowledge],
+        "attacks": ["posterior"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    }).expectations  # fmt: skip
+    assert record.status == status
+    assert ("'zone'" in record.why) == (status == "undecided")

@@ -23,7 +23,7 @@ rows with recoded values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,6 @@ from auditor.data.columns.categorical_table import split
 from auditor.data.columns.readings import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.records import FITTED, KEPT, Measurement
-from auditor.schemes.published_categories import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
@@ -69,17 +68,18 @@ def fitted_category_records(
     release: UniformRelease, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
     """Errors of single copies and of all together, by attribute."""
-    data, scheme = release.data, release.scheme
-    if not isinstance(scheme, PublishedCategories) or data.rows < FEWEST_ROWS:
+    data = release.data
+    if data.rows < FEWEST_ROWS:
         return []
     rows = np.arange(data.rows)[:: -(-data.rows // MOST_ROWS)]
-    files = dict(enumerate(scheme.held(), start=1))
+    everybody = tuple(sorted({*chain(*release.coalitions)}))
+    held = release.rows(everybody, [(0, data.rows)])[1:]
+    files = dict(zip(everybody, held, strict=True))
     copies = {k: split(data, codes) for k, codes in files.items()}
     moved = {
         k: [split(data, cells) for cells in elsewhere(data.codes, codes, data.size)]
         for k, codes in files.items()
     }
-    everybody = tuple(copies)
     originals = [x.astype(np.intp) for x in split(data, data.codes)]
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
     several, found = len(data.attributes) > 1, list[Measurement]()
@@ -235,7 +235,8 @@ def _records(
         gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
         found["close"] = gain, (-1.0, 1.0)
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
-    if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
+    made = release.scheme.makes_copies  # then shown columns tell the value, not the copy
+    if not made and certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
         found[KEPT] = certain.astype(np.float64), (0.0, 1.0)
     return [
         context.estimate(
@@ -269,15 +270,17 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     return [y[step * (np.arange(n) + k) % n] for step, k in dict.fromkeys(found)]
 
 
-def file_records(release: UniformRelease) -> list[Measurement]:
-    """Figures of an insider with all audited and shown columns."""
+def insider_records(release: UniformRelease) -> list[Measurement]:
+    """Figures of an insider with all audited and shown columns; drawn copies have a proved law."""
     scheme, table, found = release.scheme, release.table, list[Measurement]()
     perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
-    if perfect and not scheme.makes_copies and not table.streamed:
-        shown = scheme.shown(table)
+    shown = [*scheme.shown(table), *table.shown]
+    if perfect and not table.streamed and (shown or not scheme.makes_copies):
         found += fitted_category_records(release, shown)
-        found += numbers_beside(release, table, shown) if table.width else []
-    return [*found, *unused_figures(release.context, scheme, table, found)]
+        if table.width and not scheme.makes_copies:
+            found += numbers_beside(release, table, shown)
+    alone = (column.name for column in table.shown)
+    return [*found, *unused_figures(release.context, scheme, table, found, alone)]
 
 
 def numbers_beside(

@@ -12,7 +12,7 @@ from auditor.audit.base.request import ALL, Attempt, ReleaseRequest, with_single
 from auditor.audit.base.session import CELLS, RECORDS, Guesses, Session
 from auditor.audit.categorical import first_pass
 from auditor.audit.categorical.attack_records import attack_records
-from auditor.audit.categorical.other_rows import file_records
+from auditor.audit.categorical.other_rows import insider_records
 from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, posteriors
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
@@ -73,8 +73,8 @@ class CategoricalSession(Session):
         return Guesses(min(CELLS, shares.size), 0.0, x, copies, guess)
 
     def later_records(self) -> list[Measurement]:
-        """Information in other rows and columns, for copies from files."""
-        return file_records(self.release)
+        """Information in other rows and columns, for files and shown columns."""
+        return insider_records(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""

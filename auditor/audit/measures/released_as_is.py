@@ -19,7 +19,7 @@ is fitted on one half of the records and judged on the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -334,15 +334,22 @@ def column_figures(
 
 
 def unused_figures(
-    context: CellContext, scheme: Scheme, table: Table, found: Sequence[Measurement]
+    context: CellContext,
+    scheme: Scheme,
+    table: Table,
+    found: Sequence[Measurement],
+    alone: Iterable[str] = (),
 ) -> Iterator[Measurement]:
     """Yield shares of unused values of shown columns.
 
-    ``found`` are records of the insider, who learns characters, not names and hashes.
+    ``found`` are records of the insider, who learns characters, not names and hashes; ``alone``
+    names columns that no other attack uses.
     """
     beside = scheme.beside(table)
     read = [] if table.streamed or not any(names for _, names in beside) else scheme.shown(table)
     fitted = any(record.attack == FITTED for record in found)
+    for name in dict.fromkeys(alone) if not fitted else ():
+        yield context.record(f"column_unused({name})", (1,), 1.0, reason=NO_INSIDER)
     for number, names in beside:
         for place, name in enumerate(names):
             own = [_own(column.values) for column in read if column.name == name]
