@@ -59,7 +59,7 @@ from auditor.plugin import (
     stream,
 )
 
-from ._chain import FEW, MOVES, OVERLAP, Chain, estimates, fitted_chain
+from ._chain import FEW, INDEPENDENT, MOVES, OVERLAP, Chain, estimates, fitted_chain, independent
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
@@ -143,9 +143,6 @@ class NeighbourMixture(RowAttack):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
         groups = [*fitted_groups(shown_codes(view), map(seen.coordinates, blocks))]
-        kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
-        if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
-            return mixture.fit(view, blocks)
         release, basis = view.starts.setdefault("release", {}), seen.pencil.basis
         undecided = "alone" not in view.starts
         bound = np.ones(1) if groups else release.get("known", np.ones(1))
@@ -153,8 +150,11 @@ class NeighbourMixture(RowAttack):
             view.starts["alone"] = True
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
-        chains = fitted_chains(view, seen.values(start), basis**2 @ s, filtered.lines.period)
-        if not (groups or filtered.serial_rows or any(chain.dependent for chain in chains)):
+        values, others = seen.values(start), groups or filtered.serial_rows
+        if not (others or {*known_laws(view, values)} - {INDEPENDENT}):
+            return mixture.fit(view, blocks)
+        chains = fitted_chains(view, values, basis**2 @ s, filtered.lines.period)
+        if not (others or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
@@ -162,14 +162,14 @@ class NeighbourMixture(RowAttack):
         smooth, own = np.zeros((0, 0, s.size)), 0.0 * s
         if len(start) == count <= FEW_ROWS:
             x, h = smoothed(start.T, s, trend=False)
-            others = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
-            smooth, own = np.array([x.T, others.T]), h.mean(axis=1)
+            rest = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
+            smooth, own = np.array([x.T, rest.T]), h.mean(axis=1)
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups, smooth)
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
-            rows = near.of(some, undecided)
+            rows = near.of(some)
             u = rows.u
             alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
             B = ridge_by_fold(
@@ -185,7 +185,6 @@ class NeighbourMixture(RowAttack):
                 normal = view.law is not None and view.law.distribution == "gaussian"
                 return alone if normal else mixture.fit(view, blocks)
         view.starts["alone"] = False
-        rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -286,12 +285,12 @@ class Neighbourhood:
         """
         return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, stretches: Iterable[Stretch], look: bool = False) -> Rows:
-        """Return the rows of all stretches; a look leaves out estimates that P does not use."""
+    def of(self, stretches: Iterable[Stretch]) -> Rows:
+        """Return the rows of all stretches."""
         held, seen = list(stretches), self.alone.seen
         u = [seen.coordinates(copies) for _, copies, _ in held]
         y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
-        parts = map(self._with_others, held, u, estimates(self.chains, y, look))
+        parts = map(self._with_others, held, u, estimates(self.chains, y))
         return Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _with_others(self, stretch: Stretch, u: Array, along: Array) -> Rows:
@@ -406,16 +405,30 @@ def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
     return made
 
 
+def known_laws(view: View, y: Array) -> list[tuple[float, float] | None]:
+    """Return ρ and p of each attribute's chain as far as they are known before a fit.
+
+    Noise adds no dependence: rows that are independent in clearer copies stay so.
+    """
+    release, pairs = view.starts.setdefault("release", {}), view.starts.setdefault("chains", {})
+    for a, column in enumerate(y.T):
+        if a not in pairs | release and independent(column):
+            release[a] = INDEPENDENT
+        if a in release:
+            pairs.setdefault(a, release[a])
+    return [pairs.get(a) for a in range(y.shape[1])]
+
+
 def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     """Return each attribute's chain, of noise variances ``s``.
 
-    Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
-    spans a step of the grid. Likewise moves that do not predict, if it spans a step between points.
+    Later fits to noisier copies are spared of independent rows, if the clearer noise spans a step of
+    the grid, and of moves that do not predict, if it spans a step between points.
     """
-    release, found = view.starts.setdefault("release", {}), list[Chain]()
-    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
-    for a, noise in enumerate(s):
-        start, free = pairs.get(a, release.get(a)), release.get(("moves", a), True)
+    known, found = known_laws(view, y), list[Chain]()
+    release, pairs = view.starts["release"], view.starts["chains"]
+    for a, (noise, start) in enumerate(zip(s, known, strict=True)):
+        free = release.get(("moves", a), True)
         make = partial(fitted_chain, y[:, a], float(noise), group, start, free)
         kind = "chain", group, start, free
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])

@@ -61,6 +61,7 @@ from ._spectra import (
     Lines,
     Spectrum,
     excess_risk,
+    has_memory,
     judged_by,
     noise_spectrum,
     periodograms,
@@ -124,7 +125,7 @@ class SerialFilter(RowAttack):
         starts.setdefault("lags", (chosen,))
         if (found.kept < 1.0 - LEAST_NOISE).all():
             release.setdefault(
-                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 4 * chosen))
+                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 2 * chosen))
             )
         return found
 
@@ -231,8 +232,11 @@ def fitted_taps(
 
     def taps() -> Array:
         odd, even = sums.sum(axis=0) / np.array([(count + 1) // 2, count // 2])[:, None, None, None]
-        few = [min(k, length // 4) for k in lags]
-        chosen = few[0] if len(lags) == 1 else chosen_lags(odd, even, count, r, nu, few)
+        few, chosen = [min(k, length // 4) for k in lags], 1
+        if len(lags) == 1:
+            chosen = few[0]
+        elif r[1:].any() or has_memory(sums, count):
+            chosen = chosen_lags(odd, even, count, r, nu, few)
         if chosen == 1:
             return np.tile(np.diag(1.0 - nu), (1 + FOLDS, 1, 1, 1))
         noise, m, found = noise_spectrum(r, nu, chosen), 2 * chosen, []

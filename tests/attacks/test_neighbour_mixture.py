@@ -99,7 +99,7 @@ def test_a_chain_s_estimates_are_sums_over_all_paths():
     both = np.column_stack([y, y])
     # the second stretch starts a group later
     for found in estimates(chains, [(both, 0), (both, 4)]):
-        np.testing.assert_allclose(found, expected, atol=1e-9)
+        np.testing.assert_allclose(found, expected, atol=1e-5)  # of a table
 
 
 def test_chains_depend_on_order_alone():
