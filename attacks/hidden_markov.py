@@ -13,8 +13,8 @@
 | ``R, D`` | ``T = RRᵀ``, ``B = R D Rᵀ``: ``v = R⁻¹u`` has independent levels and rest | (r, r), (r,) | |
 
 EM starts from clusters of ``matern-smoother``'s estimates and of five adjacent rows' components. The
-number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it
-by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. Or
+number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). Without memory, or if
+moves raise it by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. Or
 each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
 with θ̂ summed over all segments (barry1992) and B, T and p by EM.
 
@@ -45,6 +45,7 @@ from auditor.plugin import (
 )
 
 from ._deconvolution import GAIN, Mixture, Posterior
+from ._spectra import has_memory, periodograms
 from .mixture_estimate import Seen
 from .serial_posterior import by_row, expected, posteriors, windows
 from .trend_smoother import Smoothed, check_rows, smoothed
@@ -62,8 +63,6 @@ SEGMENT_VALUES = 2**19
 """Approximate number of sums of segments, which bounds their rows."""
 LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
 """Share of the variance in levels and chance of an end at the start; least variance of noise."""
-SURE_OF = 3.0
-"""Standard errors by which adjacent rows must agree."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
 
@@ -89,7 +88,8 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        tried = STATES if release.get("moves", s.any()) else ()
+        order = release.get("moves", s.any()) and has_memory(periodograms([u[None]], len(u), 1), 1)
+        tried = STATES if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
         release.setdefault("moves", found is not None)
@@ -154,11 +154,6 @@ class Levels(NamedTuple):
         half = np.linalg.inv(L)
         D, Q = np.linalg.eigh(half @ B @ half.T)
         return cls(L @ Q, Q.T @ half, np.maximum(D, 0.0), p)
-
-    def agreement(self, v: Array) -> float:
-        """Return the sum of products of adjacent rows, in standard errors; 0 without any."""
-        agreed = v[1:] * v[:-1] @ self.D
-        return float(agreed.sum() / max(np.linalg.norm(agreed), LEAST))
 
     def segments(self, u: Array) -> Segments:
         """Return the posterior of segments of rows u, shape (n, r)."""
@@ -236,8 +231,6 @@ def new_states(u: Array, s: Array) -> NewStates | None:
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
     B = LEVEL * np.diag(1.0 - s)
     levels = Levels.of(B, np.eye(r) - B, ENDS)
-    if levels.agreement(u @ levels.inverse.T) < 1.0:  # saves the time of most tables in no order
-        return None
     for _ in range(MOST_STEPS):
         found = levels.segments(u)
         if found.log - last < GAIN:
@@ -245,9 +238,7 @@ def new_states(u: Array, s: Array) -> NewStates | None:
         last, levels = found.log, found.fitted(levels, s)
     found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
     alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
-    # long tails raise the likelihood by chance
-    unsure = levels.agreement(found.v) < SURE_OF
-    if unsure or found.log - alone < cost * (law + 1.0):
+    if found.log - alone < cost * (law + 1.0):
         return None
     estimates = u - (found.v - found.levels) @ levels.inverse * s
     log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
