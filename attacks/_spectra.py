@@ -224,14 +224,8 @@ def season(y: Array, noise: Array) -> int:
     # sums over harmonics by Poisson's formula: Σ_k R(k/p) = p Σ_h C_hp
     C = np.fft.irfft(R, axis=0)[:n]
     tried = np.arange(2, n // FEWEST_SEASONS + 1)
-    sums = np.zeros((tried.size + 2, N))
-    root = min(int(np.sqrt(n)), len(sums))
-    for p in range(2, root):
-        sums[p] = C[p::p].sum(axis=0)
-    for h in range(1, n // root + 1):
-        some = C[h * root :: h][: len(sums) - root]
-        sums[root:][: len(some)] += some
-    sums = tried[:, None] * (C[0] + 2.0 * sums[2:]) - R[0]
+    sums = np.array([C[p::p].sum(axis=0) for p in tried])
+    sums = tried[:, None] * (C[0] + 2.0 * sums) - R[0]
     chance = scipy.special.chdtrc(tried[:, None] - 1.0, np.maximum(sums, 0.0)).min(axis=1)
     sure = chance * N * tried.size < LINE_ALARM
     return int(tried[chance.argmin()]) if sure.any() else 0
