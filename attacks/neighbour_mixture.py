@@ -36,7 +36,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -98,6 +98,8 @@ GROUP_ALARM = 1e-3
 """Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
+FIRM = 1e4
+"""Weight of an equation that must hold."""
 TINY = 1e-300
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
@@ -150,10 +152,8 @@ class NeighbourMixture(RowAttack):
             view.starts["alone"] = True
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
-        values, others = seen.values(start), groups or filtered.serial_rows
-        if not (others or {*known_laws(view, values)} - {INDEPENDENT}):
-            return mixture.fit(view, blocks)
-        chains = fitted_chains(view, values, basis**2 @ s, filtered.lines.period)
+        others, noise = bool(groups or filtered.serial_rows), basis**2 @ s
+        chains = fitted_chains(view, seen.values(start), noise, filtered.lines.period, others)
         if not (others or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
@@ -405,29 +405,22 @@ def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
     return made
 
 
-def known_laws(view: View, y: Array) -> list[tuple[float, float] | None]:
-    """Return ρ and p of each attribute's chain as far as they are known before a fit.
+def fitted_chains(view: View, y: Array, s: Array, group: int, needed: bool) -> list[Chain]:
+    """Return each attribute's chain, of noise variances ``s``; none if all rows are independent.
 
-    Noise adds no dependence: rows that are independent in clearer copies stay so.
+    All if ``needed``. Noise adds no dependence: rows without memory in clearer copies have none.
+    Likewise for chains, if the clearer noise spans a step of the grid, and for moves that do not
+    predict, if it spans a step between points.
     """
-    release, pairs = view.starts.setdefault("release", {}), view.starts.setdefault("chains", {})
+    release, found = view.starts.setdefault("release", {}), list[Chain]()
+    pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
     for a, column in enumerate(y.T):
         if a not in pairs | release and independent(column):
             release[a] = INDEPENDENT
-        if a in release:
-            pairs.setdefault(a, release[a])
-    return [pairs.get(a) for a in range(y.shape[1])]
-
-
-def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
-    """Return each attribute's chain, of noise variances ``s``.
-
-    Later fits to noisier copies are spared of independent rows, if the clearer noise spans a step of
-    the grid, and of moves that do not predict, if it spans a step between points.
-    """
-    known, found = known_laws(view, y), list[Chain]()
-    release, pairs = view.starts["release"], view.starts["chains"]
-    for a, (noise, start) in enumerate(zip(s, known, strict=True)):
+    starts = [pairs.get(a, release.get(a)) for a in range(s.size)]
+    if not needed and {*starts} == {INDEPENDENT}:
+        return found
+    for a, (noise, start) in enumerate(zip(s, starts, strict=True)):
         free = release.get(("moves", a), True)
         make = partial(fitted_chain, y[:, a], float(noise), group, start, free)
         kind = "chain", group, start, free
@@ -655,18 +648,13 @@ def least_risk(errors: Array, slopes: Array) -> Array:
         ``c``: mean derivatives with respect to the copy, times the noise.
     """
     E, _, N = errors.shape
-    weights = np.zeros((E, N))
-    subsets = list(chain.from_iterable(combinations(range(E), k + 1) for k in range(E)))
+    weights = np.empty((E, N))
     for a in range(N):
-        G, c = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1], slopes[:, a]
-        best = np.inf
-        for some in map(list, subsets):
-            # G w + c = λ with Σ w = 1
-            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + TINY) * np.eye(len(some))
-            one, bent = np.linalg.solve(K, np.array([np.ones(len(some)), c[some]]).T).T
-            w = one * (1.0 + bent.sum()) / max(one.sum(), TINY) - bent
-            risk = w @ G[np.ix_(some, some)] @ w + 2.0 * c[some] @ w
-            if (w >= 0.0).all() and risk < best:
-                best, weights[:, a] = risk, 0.0
-                weights[some, a] = w
-    return weights
+        G = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1]
+        scale = np.trace(G) + TINY
+        L = np.linalg.cholesky(G / scale + 1e-9 * np.eye(E))
+        c = (slopes[:, a] - slopes[:, a].mean()) / scale
+        # wᵀGw + 2 cᵀw + … = ‖Lᵀw + L⁻¹c‖², and Σ w = 1 nearly
+        sides = np.append(-np.linalg.solve(L, c), FIRM)
+        weights[:, a] = scipy.optimize.nnls(np.vstack([L.T, np.full(E, FIRM)]), sides)[0]
+    return weights / weights.sum(axis=0)
