@@ -208,22 +208,18 @@ def fitted_chain(
         pi = pi * ((1.0 / (flat @ pi)) @ flat) / len(flat)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
-    def best(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], float]:
+    def best(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
         tried = list(pairs)
-        T = np.array([transitions(pi, rho, p) for rho, p in tried])
+        T = np.array([transitions(pi, *pair) for pair in tried])
         totals = np.array([total for _, total in passed(pi[None, None], T, L[:, None], starts)])
-        found = np.log(totals).sum(axis=(0, 2, 3))
-        return tried[found.argmax()], float(found.max())
+        found = np.log(totals).sum(axis=(0, 2, 3)) + [SURE_OF * (p == 1.0) for _, p in tried]
+        return tried[found.argmax()]
 
-    rho, p = start or FIRST[0]
-    if start is None:
-        (rho, p), reached = best(FIRST)
-        if reached < np.log(flat @ pi).sum() + SURE_OF:
-            rho, p = INDEPENDENT
-        else:
-            (rho, p), _ = best((rho, p) for rho in RHO)
-            (rho, p), _ = best((rho, p) for p in JUMPS)
-            (rho, p), _ = best((rho, p) for rho in RHO)
+    rho, p = start or best([*FIRST, INDEPENDENT])
+    if start is None and p < 1.0:
+        rho, p = best((rho, p) for rho in RHO)
+        rho, p = best((rho, p) for p in JUMPS)
+        rho, p = best((rho, p) for rho in RHO)
     points = np.interp((np.arange(FEW) + 0.5) / FEW, np.cumsum(pi) - 0.5 * pi, x)
     few, rows = replace(made, x=points), y[places.T].ravel()
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)

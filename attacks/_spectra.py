@@ -284,7 +284,7 @@ def has_memory(sums: Spectrum, count: int) -> bool:
     """
     P = sums.sum(axis=(0, 1))
     S, d = len(P) - 1, P.shape[1]
-    h = np.arange(1, max(S // 2, 1) + 1)
+    h = np.arange(1, S // 2 + 1)
     z = np.fft.irfft(P, axis=0)[h] * (S / np.sqrt(count * (S - h)))[:, None, None]
     L = 1 << np.arange(len(h).bit_length())
     squares, signed = (z**2).sum(axis=(1, 2)) - d * d, np.einsum("hii->h", z)

@@ -25,7 +25,6 @@ Gaussian.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,10 +41,11 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    unprinted,
 )
 
+from ._chain import independent
 from ._deconvolution import GAIN, Mixture, Posterior
-from ._spectra import has_memory, periodograms
 from .mixture_estimate import Seen
 from .serial_posterior import by_row, expected, posteriors, windows
 from .trend_smoother import Smoothed, check_rows, smoothed
@@ -88,29 +88,32 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        order = release.get("moves", s.any()) and has_memory(periodograms([u[None]], len(u), 1), 1)
+        order = release.get("moves", s.any()) and not all(map(independent, u.T))
         tried = STATES if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
         release.setdefault("moves", found is not None)
-        return Smoothed(seen.values(found.mean(u, s) if found else u * (1.0 - s)))
+        return Smoothed(seen.values(found.estimates if found else u * (1.0 - s)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class Fit(NamedTuple):
+    """Estimates of rows, by the number of states, and the penalised log-likelihood."""
+
+    size: int
+    score: float
+    estimates: Array
+
+
+@unprinted
 class States:
     """States of rows, with even weights in ``prior``.
 
-    ``alpha`` has shape (K,), ``A`` (K, K); ``score`` is the penalised log-likelihood.
+    ``alpha`` has shape (K,), ``A`` (K, K).
     """
 
     prior: Mixture
     alpha: Array
     A: Array
-    score: float = -np.inf
-
-    @property
-    def size(self) -> int:
-        return self.prior.size
 
     def chances(self, u: Array, s: Array) -> tuple[Array, Array]:
         """Return likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
@@ -126,18 +129,6 @@ class States:
         """Return ``Σ_k q_k b_k``, shape (n, r)."""
         q = posteriors(self.A, self.alpha, self.chances(u, s)[0])
         return np.einsum("nk,nkr->nr", q, self.given(u, s))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NewStates:
-    """Estimates if each segment of rows has a state of its own."""
-
-    estimates: Array
-    score: float
-    size = NEW
-
-    def mean(self, u: Array, s: Array) -> Array:
-        return self.estimates
 
 
 class Levels(NamedTuple):
@@ -226,7 +217,7 @@ def before_each(E: Array) -> Array:
     return found
 
 
-def new_states(u: Array, s: Array) -> NewStates | None:
+def new_states(u: Array, s: Array) -> Fit | None:
     """Return estimates under levels that jump, or None if rows have no order."""
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
     B = LEVEL * np.diag(1.0 - s)
@@ -242,16 +233,16 @@ def new_states(u: Array, s: Array) -> NewStates | None:
         return None
     estimates = u - (found.v - found.levels) @ levels.inverse * s
     log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
-    return NewStates(estimates, log - cost * (2.0 * law + 1.0))
+    return Fit(NEW, log - cost * (2.0 * law + 1.0), estimates)
 
 
-def best_states(u: Array, s: Array, numbers: Sequence[int]) -> States | NewStates | None:
+def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     """Return the states of the highest score, or None if there is one state or no order."""
     near = np.pad(u, ((AROUND, AROUND), (0, 0)), mode="symmetric")
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
     starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
-    best: States | NewStates | None = new_states(u, s) if NEW in numbers else None
+    best = new_states(u, s) if NEW in numbers else None
     failures = 0
     for K in filter(None, numbers):
         tried = [fitted_states(u, s, x, K) for x in starts]
@@ -265,7 +256,7 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> States | NewState
     return best
 
 
-def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
+def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
     """Return K states by EM from clusters of estimates x, or None if rows have no order."""
     n, r = u.shape
     q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
@@ -295,4 +286,4 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     if last - alone < cost * K * (K - 1):
         return None
     score = last - cost * (K * (K - 1) + K * r * (r + 3) / 2.0)
-    return States(states.prior, states.alpha, states.A, score)
+    return Fit(K, score, states.mean(u, s))

@@ -57,6 +57,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._chain import FEW, INDEPENDENT, MOVES, OVERLAP, Chain, estimates, fitted_chain, independent
@@ -79,7 +80,7 @@ WINDOWS = (1, 3, 8, 20, 60)
 """Rows on either side of a mean."""
 MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
-KNOTS = 200
+LEVELS = (np.arange(200) + 0.5) / 200
 """Quantiles of a map to normal scores."""
 FEWEST_ROWS = 100
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
@@ -165,7 +166,7 @@ class NeighbourMixture(RowAttack):
             rest = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
             smooth, own = np.array([x.T, rest.T]), h.mean(axis=1)
         spread = start[:: max(1, len(start) // MOST_ROWS)]
-        knots = quantiles(alone.posterior.mean(spread)[:, windowed])
+        knots = np.quantile(alone.posterior.mean(spread)[:, windowed], LEVELS, axis=0)
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups, smooth)
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
@@ -182,8 +183,7 @@ class NeighbourMixture(RowAttack):
             release["known"] = np.minimum(known.max(), release.get("known", np.ones(1)))
             if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
-                normal = view.law is not None and view.law.distribution == "gaussian"
-                return alone if normal else mixture.fit(view, blocks)
+                return mixture.fit(view, blocks)
         view.starts["alone"] = False
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
@@ -256,12 +256,12 @@ class Rows(NamedTuple):
     fold: Indices
 
 
-@dataclass(eq=False, repr=False)
+@unprinted
 class Neighbourhood:
     """Rows of copies in coordinates, and the features of other rows.
 
     Windows average the coordinates ``windowed`` of d within groups of ``group`` rows; ``knots``, shape
-    (KNOTS, d), are their quantiles. The table has ``count`` rows.
+    (200, d), are their quantiles. The table has ``count`` rows.
     """
 
     alone: PosteriorMean
@@ -433,7 +433,7 @@ def fitted_chains(view: View, y: Array, s: Array, group: int, needed: bool) -> l
     return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class GivenPredictions(NoisyRows):
     """Rows whose likelihood is conditional on noise-free entries."""
 
@@ -538,16 +538,10 @@ class WithNeighbours(Reconstruction):
         return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained, *smooth]
 
 
-def quantiles(values: Array) -> Array:
-    """Return ``KNOTS`` quantiles of each column."""
-    return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
-
-
 def normal_scores(values: Array, knots: Array) -> Array:
     """Map columns to normal scores by quantiles."""
-    levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
-    pairs = zip(values.T, knots.T, strict=True)
-    return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
+    pairs, scores = zip(values.T, knots.T, strict=True), scipy.special.ndtri(LEVELS)
+    return np.stack([np.interp(column, each, scores) for column, each in pairs], axis=1)
 
 
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
