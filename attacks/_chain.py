@@ -10,10 +10,9 @@
 | ``f_t, b_t`` | density of row t given earlier rows, and the likelihood of later rows | (G,) | rabiner1989 |
 
 A random walk has ρ near 1, a household or a sorted key ρ = 1 and jumps. ρ and p maximise the
-likelihood. Rows are independent unless it rises by ``SURE_OF``, and normal scores or their squares
-have memory. Counters, cycles and codes move between
-few points: moves learnt from half of the windows must predict the others better than the copula and
-than independence.
+likelihood. Rows are independent unless it rises by ``SURE_OF``, and normal scores or their squares have
+memory. Counters, cycles and codes move between few points: moves learnt from half of the windows must
+predict the others better than the copula and than independence.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
-fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
-lines the result is ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines, and
-about so many of their rows fit the spectra.
+fit the filter. Neighbours are used only if rows have memory (``_spectra.has_memory``) and they help by
+``SURE_OF`` standard errors. Without them and lines the result is ``llse``. Tables of more than
+``MOST_LINE_ROWS`` rows have no trends or lines, and about so many of their rows fit the spectra.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. Fitted to the
