@@ -360,22 +360,18 @@ def over_frequencies(values: Array) -> Array:
     return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
-    """Return a periodogram and its smoothed spectrum."""
-    return P, smoothed(P, max(2, len(P) // 8))
-
-
 def excess_risk(
-    G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int
+    G: Spectrum, flat: Array, P: Spectrum, noise: Array, rows: int
 ) -> tuple[float, float]:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``, and its standard error.
 
     In a copy's variance; negative if memory helps.
 
-    Of rows that fitted neither: P, ``S`` from ``judged_by``, and unsmoothed ``N(f)``, shape (F, d).
-    Ordinates are approximately independent with covariance S ⊗ S*, so the mean of ``tr A P`` has variance
+    Of rows that fitted neither: P, and unsmoothed ``N(f)``, shape (F, d). Ordinates are approximately
+    independent with covariance S ⊗ S* by the smoothed P, so the mean of ``tr A P`` has variance
     ``2 ∫ tr (A S)² / n``.
     """
+    S = smoothed(P, max(2, len(P) // 8))
     lost, lost_flat = np.eye(len(flat)) - G, np.diag(1.0 - flat)
     A = lost.conj().swapaxes(1, 2) @ lost - lost_flat @ lost_flat
     AP = A @ P

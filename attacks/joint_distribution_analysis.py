@@ -149,16 +149,16 @@ class OnGrids(Reconstruction):
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
         for grid in self.grids:
-            out[:, grid.places] = grid.means([axis.of(copies) for axis in grid.axes])
+            out[:, grid.places] = grid.means(copies)
         return out
 
     def _bounds(self, copies: Sequence[Array], confidence: float) -> Array:
         out = np.empty((*copies[0].shape, 2))
         for grid in self.grids:
-            each = [axis.of(copies) for axis in grid.axes]
-            P, explained = grid.posterior(each)
-            for axis, y, P_j in zip(grid.axes, each, P, strict=True):
-                out[:, axis.place] = np.stack(bounds(axis, y, P_j, explained, confidence), axis=1)
+            P, explained = grid.posterior(copies)
+            for axis, P_j in zip(grid.axes, P, strict=True):
+                found = bounds(axis, axis.of(copies), P_j, explained, confidence)
+                out[:, axis.place] = np.stack(found, axis=1)
         return out
 
     def _rarest(self, copies: Sequence[Array]) -> Array:
@@ -168,17 +168,16 @@ class OnGrids(Reconstruction):
         """
         out, least = np.full((*copies[0].shape, 2), np.nan), np.full(len(copies[0]), self.rare)
         for grid in self.grids:
-            each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self.confidence) / len(grid.axes)
-            P, explained = grid.posterior(each)
+            P, explained = grid.posterior(copies)
             # excludes nearly all records
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             if not maybe.size:
                 continue
             ends = [
-                bounds(axis, y[maybe], P_j[maybe], explained[maybe], share)
-                for axis, y, P_j in zip(grid.axes, each, P, strict=True)
+                bounds(axis, axis.of(copies)[maybe], P_j[maybe], explained[maybe], share)
+                for axis, P_j in zip(grid.axes, P, strict=True)
             ]
             touched = [axis.touched(*end) for axis, end in zip(grid.axes, ends, strict=True)]
             thought = grid.of_cells([a | b[maybe] for a, b in zip(touched, likely, strict=True)])

@@ -62,7 +62,6 @@ from ._spectra import (
     Spectrum,
     excess_risk,
     has_memory,
-    judged_by,
     noise_spectrum,
     periodograms,
     smoothed,
@@ -257,12 +256,11 @@ def chosen_lags(
     """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
-    halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in dict.fromkeys(tried):
         seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
         both = [
-            excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
-            for fitted_to, judged in halves
+            excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, judged, noise, rows)
+            for fitted_to, judged in ((odd, even), (even, odd))
         ]
         bound = sum(excess + SURE_OF / np.sqrt(2.0) * error for excess, error in both) / 2.0
         if bound < best:
