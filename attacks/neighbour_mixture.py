@@ -7,7 +7,7 @@
 | ``w_t`` | best linear prediction of ``u_t`` from other rows and lines, by taps fitted without row t's fold | (r,) | ``serial_filter`` |
 | ``c_t`` | predictions by one chain per attribute, in the coordinates of u | (r,) | ``_chain`` |
 | ``f_t`` | ``c_t``, 1, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``g_t`` | by shown column and pair: means of ``u_t`` in other parts of the group, shrunk as random effects | (J, r) | ``fitted_groups`` |
+| ``g_t`` | by shown column and pair: shrunk means of ``u_t`` in other parts of the group, or in near rows | (J, r) | ``fitted_groups`` |
 | ``P_t`` | nonnegative sum of ``g_t`` and the best average of ``w_t`` and ``c_t`` with a ridge regression of the rest on f | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
@@ -24,7 +24,7 @@ The share that clearer copies know from other rows bounds the saving from noisie
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
 clustered or heaped attributes, random walks, cycles and codes of designs, households and panels, and
-where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group alike records. Other noise
+where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group alike records, or place them near. Other noise
 is treated as Gaussian.
 *Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
 """
@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, product
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,8 @@ LEAST_SAVED, FEW_ROWS = 0.01, 5_000
 """Least share of an attribute's linear error that predictions must save; rows of a first look."""
 MOST_SHOWN, MOST_PAIRED = 20, 8
 """Most shown columns that group records, and that do so in pairs."""
+FEW_NUMBERS, NEAREST = 4, (5, 9, 17, 33, 65)
+"""Most shown numbers that group records in pairs, and numbers of nearest rows that are averaged."""
 GROUP_ALARM = 1e-3
 """Chance that groups without differences show some."""
 CHAINED = 10.0
@@ -145,7 +147,7 @@ class NeighbourMixture(RowAttack):
         if count < FEWEST_ROWS or not s.any() or view.starts.get("alone"):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        groups = [*fitted_groups(shown_codes(view), map(seen.coordinates, blocks))]
+        groups = [*fitted_groups(shown_values(view), map(seen.coordinates, blocks))]
         release, basis = view.starts.setdefault("release", {}), seen.pencil.basis
         undecided = "alone" not in view.starts
         bound = np.ones(1) if groups else release.get("known", np.ones(1))
@@ -270,7 +272,7 @@ class Neighbourhood:
     windowed: Indices
     knots: Array
     count: int
-    groups: Sequence[Groups]
+    groups: Sequence[Groups | Near]
     smooth: Array
 
     @property
@@ -308,7 +310,7 @@ class Neighbourhood:
             x, m = self.smooth[:, first + rows]
             smooth = seen.values(x)
         f = np.hstack([w, m, c, np.ones((len(rows), 1)), means])
-        f = np.hstack([f, *(g.effects[g.parts[first + rows]] for g in self.groups)])
+        f = np.hstack([f, *(g.at(first + rows) for g in self.groups)])
         return Rows(u[rows], d[rows], f, wiener[rows], chained, share, smooth, fold[rows])
 
 
@@ -325,18 +327,59 @@ class Groups(NamedTuple):
     parts: Indices
     effects: Array
 
+    def at(self, rows: Indices) -> Array:
+        """Return predictions of some rows, shape (b, r)."""
+        return self.effects[self.parts[rows]]
+
+
+class Near(NamedTuple):
+    """Rows near by shown numbers.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+    tree : cKDTree
+        Of the points.
+    u : ndarray of shape (n, r)
+    weights : ndarray of shape (len(NEAREST), r)
+        Of the means of other rows among the nearest.
+    """
+
+    points: Array
+    tree: Any
+    u: Array
+    weights: Array
+
+    def means(self, rows: Indices) -> Array:
+        """Return means of other rows among the nearest, shape (len(NEAREST), b, r)."""
+        near = self.tree.query(self.points[rows], min(NEAREST[-1], len(self.u)))[1]
+        others = (near != rows[:, None]).astype(np.float64)
+        sums = [
+            (np.einsum("bk,bkr->br", others[:, :k], self.u[near[:, :k]]), others[:, :k].sum(axis=1))
+            for k in NEAREST
+        ]
+        return np.array([total / count[:, None] for total, count in sums])
+
+    def at(self, rows: Indices) -> Array:
+        """Return predictions of some rows, shape (b, r)."""
+        return np.asarray(np.einsum("kr,kbr->br", self.weights, self.means(rows)))
+
 
 def fitted_groups(
-    singles: Sequence[NDArray[np.generic]], blocks: Iterable[Array]
-) -> Iterator[Groups]:
+    shown: Sequence[NDArray[np.generic]], blocks: Iterable[Array]
+) -> Iterator[Groups | Near]:
     """Yield groups by shown columns whose means of u differ, and by pairs of the first of these.
 
-    ``blocks`` yields rows of u.
+    Also near rows by shown numbers. ``blocks`` yields rows of u.
     """
-    if not singles:
+    if not shown:
         return
-    u, kept = np.concatenate([*blocks]), list[Indices]()
-    for values in singles[:MOST_SHOWN]:
+    u, kept, numbers = np.concatenate([*blocks]), list[Indices](), list[Array]()
+    for values in shown[:MOST_SHOWN]:
+        if values.dtype.kind == "f":
+            ranks = np.argsort(np.argsort(values, kind="stable"))
+            numbers.append(ranks / len(ranks))
+            values = ranks // math.isqrt(len(ranks))
         codes = np.unique(values, return_inverse=True)[1]
         if (found := random_effects(codes, u)) is not None:
             kept.append(codes)
@@ -345,6 +388,26 @@ def fitted_groups(
         codes = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
         if (found := random_effects(codes, u)) is not None:
             yield found
+    for some in combinations(numbers[:FEW_NUMBERS], 2):
+        if (near := near_rows(np.column_stack(some), u)) is not None:
+            yield near
+
+
+def near_rows(points: Array, u: Array) -> Near | None:
+    """Return near rows by points, shape (n, d), or None if u does not resemble them.
+
+    Each coordinate of u uses the mean of least error in evenly spread rows.
+    """
+    near = Near(points, scipy.spatial.cKDTree(points), u, np.zeros((len(NEAREST), u.shape[1])))
+    rows = np.arange(0, len(u), math.ceil(len(u) / FEW_ROWS))
+    means, own = near.means(rows), u[rows]
+    share = np.clip((means * own).sum(axis=1) / ((means**2).sum(axis=1) + TINY), 0.0, 1.0)
+    agreed = share[:, None] * means * own
+    sure = agreed.sum(axis=1) > SURE_OF * np.sqrt(2.0 * (agreed**2).sum(axis=1))
+    best = np.argmin(((own - share[:, None] * means) ** 2).mean(axis=1), axis=0)
+    chosen = (np.arange(len(NEAREST))[:, None] == best) & sure
+    near.weights[chosen] = share[chosen]
+    return near if chosen.any() else None
 
 
 def random_effects(codes: Indices, u: Array) -> Groups | None:
@@ -375,16 +438,10 @@ def random_effects(codes: Indices, u: Array) -> Groups | None:
     return Groups(parts.astype(np.int32), effects * sure) if sure.any() else None
 
 
-def shown_codes(view: View) -> list[NDArray[np.generic]]:
-    """Return codes of shown columns; of n numbers ranks in classes of √n."""
+def shown_values(view: View) -> list[NDArray[np.generic]]:
+    """Return shown columns of numbers and codes."""
     found = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
-    return [
-        np.argsort(np.argsort(values, kind="stable")) // math.isqrt(len(values))
-        if values.dtype.kind == "f"
-        else values
-        for values in found
-        if values.dtype.kind != "U"
-    ]
+    return [values for values in found if values.dtype.kind != "U"]
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:

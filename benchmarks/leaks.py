@@ -736,6 +736,17 @@ def account(rng: np.random.Generator, leaks: bool = True) -> Leak:
     return Leak(table, [copy], {"columns": ["pay", "age"]})
 
 
+def coordinates(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Latitude and longitude, of which pay is a smooth function."""
+    at = rng.uniform(0.0, 10.0, (N, 2))
+    waves = at @ rng.normal(0.0, 2.4, (2, 300)) + rng.uniform(0.0, 2.0 * np.pi, 300)
+    field = np.cos(waves).sum(axis=1) / np.sqrt(150.0)
+    table = people(rng, 0.0).assign(pay=np.exp(8.0 + 0.4 * field).round(2))
+    shown = at.T if leaks else rng.permutation(at).T
+    copy = noisy(rng, table).assign(lat=shown[0].round(4), lon=shown[1].round(4))
+    return Leak(table, [copy], {"columns": ["pay", "age"]})
+
+
 KINDS: tuple[Kind, ...] = (
     grade,
     ranks,
@@ -791,6 +802,7 @@ KINDS: tuple[Kind, ...] = (
     reference,
     reference_category,
     account,
+    coordinates,
 )
 
 

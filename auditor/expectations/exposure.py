@@ -293,7 +293,8 @@ def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
 def _squared(record: Measurement) -> Measurement:
     assert record.value is not None
     error = None if record.std_error is None else 2 * record.value * record.std_error
-    low, high = (None if end is None else end**2 for end in (record.ci_low, record.ci_high))
+    ends = record.ci_low, record.ci_high
+    low, high = (None if end is None else max(end, 0.0) ** 2 for end in ends)
     return record._replace(value=record.value**2, std_error=error, ci_low=low, ci_high=high)
 
 

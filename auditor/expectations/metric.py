@@ -36,6 +36,7 @@ LEVEL = 0.05
 ROUNDING = 1e-9
 
 SKEWED = frozenset({"normalized_error", "median_error_ratio", "close", "distortion"})
+SHARES_LEFT = frozenset({"normalized_error", "median_error_ratio"})
 ERRORS = frozenset({"distortion", "rmse", "normalized_error", "median_error_ratio"})
 """Figures that an attack has one of in each release, however many records it holds."""
 
@@ -198,10 +199,13 @@ def towards(cell: Cell, side: float) -> float:
 
 
 def cut_off(cell: Cell, limit: float) -> Cell:
-    """Draws of an error, cut off at twice a lower bound.
+    """Draws of an error, cut off at twice a lower bound; a share of variance or of errors at 1.
 
-    The mean does not grow: if it exceeds the bound, so does the truth.
+    The mean does not grow: if it exceeds the bound, so does the truth. Lower ends of shares are of
+    draws cut off at 1.
     """
+    if cell[0].metric in SHARES_LEFT and len(cell) == 1 and (cell[0].value or 0.0) > 1.0 > limit:
+        return [cell[0]._replace(value=1.0)]
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
     values = [min(one.value, 2.0 * limit) for one in cell if one.value is not None]

@@ -103,8 +103,8 @@ def half_step(value: float, error: float) -> float:
     return float(half_steps(np.array(value), np.array(error)))
 
 
-def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
-    """``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
+def half_steps(values: Array, errors: Array, fewest: Array | float = 0.0) -> Array:
+    """``half_step`` of arrays; positive values keep at least ``fewest`` steps."""
     rounded = np.isfinite(values) & np.isfinite(errors) & (errors > 1e-290)
     half = np.where(rounded, errors, 1.0) / 2.0
     power = np.floor(np.log10(half))
@@ -183,7 +183,9 @@ def _measurements(
     }
     for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
         figure = column[field]
-        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step)
+        # an error far below its error bar is not 0
+        fewest = np.where(shares | correlations | (field != "value"), 0.0, 1.0)
+        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step, fewest) + 0.0
         found[field] = np.where(
             (shares | correlations) & (figure >= least) & (figure <= 1.0),
             np.clip(moved, least, 1.0),

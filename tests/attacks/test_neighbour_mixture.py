@@ -13,7 +13,14 @@ from auditor.base import NotApplicable
 from auditor_attacks import _chain, neighbour_mixture
 from auditor_attacks._chain import Chain, estimates, fitted_chain, transitions, with_moves
 from auditor_attacks._spectra import FOLDS, group_rows
-from auditor_attacks.neighbour_mixture import around, fitted_groups, predicted, ridge_by_fold
+from auditor_attacks.neighbour_mixture import (
+    NEAREST,
+    around,
+    fitted_groups,
+    near_rows,
+    predicted,
+    ridge_by_fold,
+)
 
 
 def series(rows, rho, seed=0, attributes=3):
@@ -230,6 +237,24 @@ def test_groups_by_chance_are_not_used():
         rng = np.random.default_rng(2**40 + seed)
         u, codes = np.exp(2.0 * rng.normal(size=(800, 2))), rng.integers(0, 2 + 20 * seed, 800)
         assert not [*fitted_groups([codes], [u - u.mean(axis=0)])]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_near_rows_predict_a_field_and_nothing_else(seed):
+    """The best of five means, by brute force; noise alone is not predicted, nor by other places."""
+    rng = np.random.default_rng(2**40 + seed)
+    at = rng.random((900, 2))
+    u = np.column_stack([np.sin(9.0 * at).sum(axis=1), np.zeros(900)]) + rng.normal(size=(900, 2))
+    u -= u.mean(axis=0)
+    near = near_rows(at, u)
+    distances = ((at[:, None] - at) ** 2).sum(axis=2)
+    order = np.argsort(distances + np.where(np.eye(900), np.inf, 0.0), axis=1)
+    means = [u[order[:, : k - 1], 0].mean(axis=1) for k in NEAREST]
+    found = near.at(np.arange(900))
+    least = min(np.mean((u[:, 0] - m * min(1.0, m @ u[:, 0] / (m @ m))) ** 2) for m in means)
+    assert np.mean((u[:, 0] - found[:, 0]) ** 2) == pytest.approx(least)
+    assert not found[:, 1].any()
+    assert near_rows(rng.random((900, 2)), u) is None
 
 
 def test_households_in_no_order_reach_the_closed_form_without_a_collusion_gain(tmp_path):

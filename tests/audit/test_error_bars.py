@@ -8,7 +8,13 @@ import pytest
 
 import auditor
 from auditor.audit.attempts import opened, over_rows
-from auditor.audit.numeric.error_bars import from_groups, from_redraws, reaches, redrawn_moments
+from auditor.audit.numeric.error_bars import (
+    from_groups,
+    from_redraws,
+    reaches,
+    redraw_bars,
+    redrawn_moments,
+)
 from auditor.audit.numeric.error_tally import REDRAWS
 from auditor.numerics.blocks import Moments
 from auditor.numerics.statistics import quantile
@@ -237,6 +243,15 @@ def test_reach_is_student_and_past_the_mean():
     down, up = reaches(np.array([5.0, 20.0, -16.0]), again)
     np.testing.assert_allclose(down, [t, 16.0 + past, t])
     np.testing.assert_allclose(up, [t, t, 20.0 + past])
+
+
+def test_the_lower_end_is_of_draws_that_are_at_most_a_mere_guess():
+    again = np.array([0.9, 1.1, 1.0, 9000.0])[:, None]
+    figure, kept = np.array([13.0]), np.minimum(again, 1.0)
+    error, below, above = redraw_bars(figure, again, 1.0, most=1.0)
+    assert error == again.std(ddof=1)
+    np.testing.assert_allclose(figure - below, 1.0 - reaches(np.ones(1), kept)[0])
+    np.testing.assert_allclose(above, reaches(figure, again)[1])
 
 
 @pytest.mark.parametrize(("draw", "mean", "low", "high"), [

@@ -47,6 +47,14 @@ def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(u
     assert judge(drawn, unknown={"at-most": 0.5}).status != "holds"
 
 
+@pytest.mark.parametrize("metric", ["normalized_error", "median_error_ratio"])
+@pytest.mark.parametrize(("low", "status"), [(0.97, "holds"), (0.3, "undecided")])
+def test_an_estimate_far_worse_than_a_guess_is_judged_by_its_lower_end(metric, low, status):
+    ends = {"ci_low": low, "ci_high": 9e3, "error_bar": "redraws"}
+    others = record("salary", 0.95), record("age", 170.0, 5e3, metric=metric, **ends)
+    assert judge([*others]).status == status
+
+
 @pytest.mark.parametrize(("plugin", "rows", "status"), [
     ("published", 187, "undecided"), ("published", 188, "holds"), ("corner-wave", 187, "holds"),
 ])  # fmt: skip

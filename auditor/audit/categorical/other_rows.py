@@ -31,7 +31,14 @@ import numpy as np
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
-from auditor.audit.insider.feature import FEW, joint_codes, linked_rows, mean
+from auditor.audit.insider.feature import (
+    FEW,
+    joint_codes,
+    linked_rows,
+    mean,
+    nearest_rows,
+    of_nearest,
+)
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
@@ -181,6 +188,11 @@ def features_of(
     few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
     for one, other in combinations([*own[:MOST_SUMMED], *few[:FEW]], 2):
         found.append((one * (int(other.max()) + 1) + other, True))
+    known = np.isin(np.arange(n), taught)
+    for near in nearest_rows([v for _, v in columns]):
+        for value in range(min(size, MOST_VALUES)):
+            found.append((of_nearest(near, 1.0 * (x == value), known), False))
+            found += [((y[near] == value).mean(axis=1), False) for y in own[:1]]
     for rows in linked_rows(columns):
         found += [(np.where(rows < 0, 0, y[rows] + 1), True) for y in (*own, *few[:MOST_SUMMED])]
     for _, groups in joint_codes(columns):

@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import combinations, permutations, product
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
+One = TypeVar("One")
 REACH, FOLLOWED = 8, 20
 """Most rows between records of one rule, and fewest records that must follow it."""
 MOST_SERIES = 32
@@ -27,6 +29,8 @@ MOST_BITS, PLACE_BITS = 14, 2
 """Most signs and sizes that are multiplied; low bits of the row number, as signs may alternate."""
 MOST_NAMES = 0.75
 """Largest share of different values among a column's records for codes."""
+NEAR = 33
+"""Nearest rows by shown numbers, with the row itself."""
 LINKED = 0.5
 """Smallest share of a column's values that another column shows, for references."""
 ROUNDING = 2.0**-48
@@ -88,6 +92,11 @@ class Shown:
         codes = [np.zeros(len(self.cells)), *(group for _, group in self.groups[:FEW])]
         columns = [np.zeros(len(self.cells)), *self.leading.T]
         return [np.lexsort((column, group)) for group in codes for column in columns]
+
+    @cached_property
+    def near(self) -> list[Indices]:
+        """``nearest_rows``."""
+        return nearest_rows([v for _, v in self.beside])
 
     @cached_property
     def leading(self) -> Array:
@@ -241,14 +250,33 @@ def each(name: str, function: Callable[..., Array | Indices], *places: Iterable[
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:
     """Shown codes, of pairs, and of all together, shape (n,), with names."""
     single = [(repr(name), v) for name, v in beside if v.dtype.kind in "iu"]
-    sets = [*combinations(single[:MOST_PAIRED], 2), single] if len(single) > 1 else []
     found = [*single]
-    for several in sets:
+    for several in sets_of(single):
         rows = np.column_stack([codes for _, codes in several])
         codes = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
         if codes.max() < MOST_NAMES * len(codes):
             found.append((" and ".join(name for name, _ in several), codes))
     return found
+
+
+def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
+    """Return pairs of the first ``MOST_PAIRED``, and all together."""
+    return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
+
+
+def nearest_rows(beside: Sequence[NDArray[Any]]) -> list[Indices]:
+    """Nearest rows by ranks of two of the first shown numbers, or of all, shape (n, NEAR)."""
+    numbers, found = [v for v in beside if v.dtype.kind == "f"][:FEW], list[Indices]()
+    for some in sets_of(numbers):
+        ranks = column_ranks(np.column_stack(some))
+        found.append(scipy.spatial.cKDTree(ranks).query(ranks, min(NEAR, len(ranks)))[1])
+    return found
+
+
+def of_nearest(near: Indices, y: Array, known: Flags) -> Array:
+    """Mean of y over the other nearest rows that are known, weighted by 1/rank; shape (n,)."""
+    w = (known[near] & (near != np.arange(len(near))[:, None])) / np.arange(1, near.shape[1] + 1)
+    return np.asarray((w * y[near]).sum(axis=1) / np.maximum(w.sum(axis=1), 1e-300))
 
 
 def linked_rows(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:

@@ -177,7 +177,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
     if tally.redrawn is not None:
         (near, ratios), part = tally.redrawn
         close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
-        again = redraw_bars(ratio.value, ratios * scale, part)
+        again = redraw_bars(ratio.value, ratios * scale, part, most=1.0)
         ratio = Figure(ratio.value, *again, ratio.theory)
     records = list(weighted_records(cells, tally, base)) if tally.kept else []
     records += cells.records("close", close, method, UNBOUNDED)

@@ -288,10 +288,18 @@ def from_redraws(
     )
 
 
-def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array, Array]:
-    """Standard error and ``reaches`` of a figure; see ``from_redraws``."""
+def redraw_bars(
+    figure: Array, again: Array, share: float, most: float = np.inf
+) -> tuple[Array, Array, Array]:
+    """Standard error and ``reaches`` of a figure, at most ``most`` for the lower end.
+
+    See ``from_redraws``.
+    """
+    part, kept = share != 1.0, np.minimum(figure, most)
+    below = figure - kept + reaches(kept, as_draws(kept, np.minimum(again, most), share), part)[0]
     again = as_draws(figure, again, share)
-    return _deviation(again), *reaches(figure, again, share != 1.0)
+    usual, above = reaches(figure, again, part)
+    return _deviation(again), np.minimum(usual, below), above
 
 
 def as_draws(figure: Array, again: Array, share: float) -> Array:

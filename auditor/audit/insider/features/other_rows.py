@@ -11,6 +11,7 @@ from auditor.audit.insider.feature import (
     FEW,
     MOST_NAMES,
     MOST_PAIRED,
+    NEAR,
     Columns,
     Feature,
     Known,
@@ -18,6 +19,7 @@ from auditor.audit.insider.feature import (
     each,
     mean,
     mean_of_others,
+    of_nearest,
 )
 from auditor.audit.insider.features.cells import ratio
 from auditor.base import scipy
@@ -235,6 +237,37 @@ def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
     """Ratio of two shown numbers."""
     y, z = (shown.beside[k][1].astype(np.float64) for k in pair)
     return ratio(y, z)
+
+
+@register
+class NearPlaces(Feature):
+    """Mean cells of the nearest records by shown numbers, such as coordinates."""
+
+    name = "near-places"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        columns, sets = range(min(shown.series.shape[1], MOST_PAIRED)), range(len(shown.near))
+        yield from each("mean of nearest", mean_of_nearest, columns, sets, (NEAR // 4, NEAR))
+
+
+def mean_of_nearest(c: int, some: int, rows: int, shown: Shown) -> Array:
+    """Mean of a column over the nearest rows by some shown numbers, with the row itself."""
+    return shown.series[shown.near[some][:, :rows], c].mean(axis=1)
+
+
+@register
+class NearRecords(Feature):
+    """Mean originals of the nearest records by shown numbers."""
+
+    name, learns = "near-records", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        there, x = np.isfinite(known.left), known.x[:, known.attribute]
+        for near, (which, y) in product(shown.near, (("value", x), ("residual", known.left))):
+            guess = of_nearest(near, np.where(there, y, 0.0), there)
+            yield f"{which} of nearest", partial(lambda v, s: v, guess)
 
 
 @register
