@@ -10,21 +10,23 @@
 | ``f_t, b_t`` | density of row t given earlier rows, and the likelihood of later rows | (G,) | rabiner1989 |
 
 A random walk has ρ near 1, a household or a sorted key ρ = 1 and jumps. ρ and p maximise the
-likelihood. Rows are independent unless it rises by ``SURE_OF``. Counters, cycles and codes move between
-few points: moves learnt from half of the windows must predict the others better than the copula and
-than independence.
+likelihood. Rows are independent unless it rises by ``SURE_OF``, and normal scores or their squares have
+memory. Counters, cycles and codes move between few points: moves learnt from half of the windows must
+predict the others better than the copula and than independence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy, unprinted
+from auditor.plugin import Array, Indices, scipy, unprinted
 
+from ._spectra import has_memory, periodograms
 from .serial_posterior import by_row, expected, forward, windows
 
 POINTS, STEPS = 96, 60
@@ -38,12 +40,14 @@ RHO, JUMPS = (0.5, 0.8, 0.95, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0), (0.0, 0.02
 FIRST = (0.5, 0.0), (0.8, 0.0), (0.98, 0.0), (0.998, 0.02), (1.0, 0.1), (1.0, 0.3)
 SURE_OF = 6.0
 """Least gain of log-likelihood over independent rows."""
+TABLED = 4096
+"""Values of a copy with a tabled mean."""
 FEW, WINDOW, OWN = 16, 16, 1.0
 """Points that rows move between, rows of a window, and moves to every point by its share."""
 GAIN, SURE_OF_MOVES = 0.1, 3.0
 """Gain of log-likelihood that ends EM, and standard errors by which moves must predict better."""
-MOVES = 2.0, 0.0
-"""Stands for ρ and p of a chain with moves of any shape."""
+INDEPENDENT, MOVES = (0.0, 1.0), (2.0, 0.0)
+"""ρ and p of independent rows, and in place of those of a chain with moves of any shape."""
 TINY, LEAST = 1e-100, 1e-12
 Mask = NDArray[np.bool_]
 
@@ -64,6 +68,18 @@ class Chain:
 
     def likelihoods(self, y: Array) -> Array:
         return np.exp(-0.5 * (y[..., None] - self.x) ** 2 / self.s) + TINY
+
+    def alone(self, y: Array) -> Array:
+        """Return the mean, and means and own shares given each row alone, shape (3, n)."""
+        t, *table = self._table
+        return np.stack([np.interp(y, t, each) for each in table])
+
+    @cached_property
+    def _table(self) -> Array:
+        reach = 4.0 * np.sqrt(self.s)
+        t = np.linspace(self.x.min() - reach, self.x.max() + reach, TABLED)
+        L = self.likelihoods(t)
+        return np.stack([t, *moments(np.broadcast_to(self.first, L.shape), L, self.x, self.s)])
 
     def windows(self, y: Array) -> tuple[Array, Array]:
         """Return windows of likelihoods over each row's greatest, and its logarithm, (n,)."""
@@ -88,74 +104,86 @@ def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Arr
         f = (q / total) @ T
 
 
-def estimates(
-    chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]], others: bool = False
-) -> list[Array]:
+def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -> list[Array]:
     """Return means given other rows, means given all, and own shares of each stretch, (3, n, N).
 
-    A stretch has one column per chain, shape (n, N), and its first row's place in the table. With
-    ``others``, only the first are sure to be made.
+    A stretch has one column per chain, shape (n, N), and its first row's place in the table.
     """
-    held, means = list(stretches), [chain.x @ chain.first for chain in chains]
-    found = [np.broadcast_to(np.array(means), (3, *y.shape)).copy() for y, _ in held]
-    kinds = [(chain.dependent, len(chain.x)) for chain in chains]
-    for kind in set(kinds):
-        some = [a for a, each in enumerate(kinds) if each == kind]
-        if kind[0] or not others:
-            taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
-            # a row of no chain is a piece of its own
-            length, overlap = (LENGTH, OVERLAP) if kind[0] else (1, 0)
-            for whole, part in zip(found, _estimates(taken, parts, length, overlap), strict=True):
-                whole[:, :, some] = part
+    held = list(stretches)
+    found = [np.stack([*map(Chain.alone, chains, y.T)], axis=2) for y, _ in held]
+    sizes = [chain.dependent * len(chain.x) for chain in chains]
+    for size in {*sizes} - {0}:
+        some = [a for a, each in enumerate(sizes) if each == size]
+        taken, parts = [chains[a] for a in some], [(y[:, some], first) for y, first in held]
+        for whole, part in zip(found, _estimates(taken, parts), strict=True):
+            whole[:, :, some] = part
     return found
 
 
-def _estimates(
-    chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]], length: int, overlap: int
-) -> Iterator[Array]:
+def _estimates(chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]]) -> Iterator[Array]:
     parts, sizes = list[tuple[Array, Mask]](), [len(y) for y, _ in stretches]
     for (y, first), n in zip(stretches, sizes, strict=True):
-        places = np.arange(-overlap, length + overlap)[:, None] + np.arange(0, n, length)
+        places = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + np.arange(0, n, LENGTH)
         Y = np.where((places < 0) | (places >= n), np.nan, y.T[:, np.clip(places, 0, n - 1)])
         parts.append((Y, (places + first) % chains[0].group == 0))
     Y, starts = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-    together = max(1, TOGETHER * (LENGTH + 2 * OVERLAP) // (Y.shape[1] * len(chains)))
+    together = max(1, TOGETHER // len(chains))
     pieces = [np.s_[..., start : start + together] for start in range(0, Y.shape[2], together)]
-    found = [smoothed(chains, Y[some], starts[some], overlap) for some in pieces]
+    found = [smoothed(chains, Y[some], starts[some]) for some in pieces]
     every = np.concatenate(found, axis=3).transpose(0, 3, 1, 2)
-    ends = np.cumsum([-(-n // length) for n in sizes])
+    ends = np.cumsum([-(-n // LENGTH) for n in sizes])
     for part, n in zip(np.split(every, ends[:-1], axis=1), sizes, strict=True):
         yield part.reshape(3, -1, len(chains))[:, :n]
 
 
-def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask, overlap: int) -> Array:
-    """Return estimates of pieces without their overlaps, shape (3, length, N, c).
+def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
+    """Return estimates of pieces without their overlaps, shape (3, LENGTH, N, c).
 
-    Of values ``Y``, shape (N, length + 2 overlap, c), NaN outside of a stretch.
+    Of values ``Y``, shape (N, LENGTH + 2 OVERLAP, c), NaN outside of a stretch.
     """
     x, first, T = (np.stack([getattr(c, name) for c in chains]) for name in ("x", "first", "T"))
     L = np.stack([chain.likelihoods(y) for chain, y in zip(chains, Y, strict=True)], axis=1)
     L[np.isnan(L)] = 1.0
-    stop = len(L) - overlap
-    q = np.empty_like(L[overlap:stop])
+    stop = len(L) - OVERLAP
+    q = np.empty_like(L[OVERLAP:stop])
     before = passed(first[:, None], T, L, starts)
-    for t, (f, _) in zip(range(-overlap, len(q)), before, strict=False):
+    for t, (f, _) in zip(range(-OVERLAP, len(q)), before, strict=False):
         if t >= 0:
             q[t] = f
     b, back = np.ones(L.shape[1:]), np.ascontiguousarray(T.swapaxes(1, 2))
-    for t in range(len(L) - 1, overlap, -1):
+    for t in range(len(L) - 1, OVERLAP, -1):
         b = (L[t] * b) @ back
         b /= b.max(axis=2, keepdims=True)
         if starts[t].any():
             b[:, starts[t]] = 1.0
         if t <= stop:
-            q[t - 1 - overlap] *= b
-    powers = np.stack([np.ones_like(x), x, x**2], axis=2)
+            q[t - 1 - OVERLAP] *= b
+    return moments(q, L[OVERLAP:stop], x, np.array([[chain.s] for chain in chains]))
+
+
+def moments(q: Array, L: Array, x: Array, s: Array | float) -> Array:
+    """Return means by densities q up to a factor, and means and variances over s by ``q L``."""
+    powers = np.stack([np.ones_like(x), x, x**2], axis=-1)
     (one, others, _), (total, mean, square) = (
-        np.moveaxis(each @ powers, 3, 0) for each in (q, q * L[overlap:stop])
+        np.moveaxis(each @ powers, -1, 0) for each in (q, q * L)
     )
-    mean, s = mean / total, np.array([[chain.s] for chain in chains])
+    mean = mean / total
     return np.stack([others / one, mean, (square / total - mean**2) / s])
+
+
+def some_places(n: int) -> Indices:
+    """Return places of at most ``FITTED`` rows in even pieces, one a line."""
+    c = -(-n // LENGTH)
+    places = np.arange(n - n % c).reshape(c, -1)
+    return places[:: -(-places.size // FITTED)]
+
+
+def independent(y: Array) -> bool:
+    """Whether normal scores of rows y and their squares have no memory."""
+    y = y[some_places(len(y))]
+    z = scipy.special.ndtri((y.ravel().argsort().argsort() + 0.5) / y.size).reshape(y.shape)
+    both = np.stack([z, (z * z - 1.0) / np.sqrt(2.0)], axis=2)
+    return not has_memory(periodograms([both], *y.shape[::-1]), len(y))
 
 
 def fitted_chain(
@@ -168,9 +196,7 @@ def fitted_chain(
     s = max(s, 1e-9 * y.var(), TINY)
     margin = 0.8 * np.sqrt(s)
     x = np.linspace(y.min() + margin, y.max() - margin, POINTS)
-    c = -(-len(y) // LENGTH)
-    places = np.arange(len(y) - len(y) % c).reshape(c, -1)
-    places = places[:: -(-places.size // FITTED)].T
+    places = some_places(len(y)).T
     starts = places % group == 0
     z = (x - y.mean()) ** 2 / max(y.var() - s, 0.01 * s)
     pi = 0.9 * np.exp(-0.5 * z) / np.exp(-0.5 * z).sum() + 0.1 / POINTS
@@ -181,22 +207,18 @@ def fitted_chain(
         pi = pi * ((1.0 / (flat @ pi)) @ flat) / len(flat)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
-    def best(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], float]:
+    def best(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
         tried = list(pairs)
-        T = np.array([transitions(pi, rho, p) for rho, p in tried])
+        T = np.array([transitions(pi, *pair) for pair in tried])
         totals = np.array([total for _, total in passed(pi[None, None], T, L[:, None], starts)])
-        found = np.log(totals).sum(axis=(0, 2, 3))
-        return tried[found.argmax()], float(found.max())
+        found = np.log(totals).sum(axis=(0, 2, 3)) + [SURE_OF * (p == 1.0) for _, p in tried]
+        return tried[found.argmax()]
 
-    rho, p = start or FIRST[0]
-    if start is None:
-        (rho, p), reached = best(FIRST)
-        if reached < np.log(flat @ pi).sum() + SURE_OF:
-            rho, p = 0.0, 1.0
-        else:
-            (rho, p), _ = best((rho, p) for rho in RHO)
-            (rho, p), _ = best((rho, p) for p in JUMPS)
-            (rho, p), _ = best((rho, p) for rho in RHO)
+    rho, p = start or best([*FIRST, INDEPENDENT])
+    if start is None and p < 1.0:
+        rho, p = best((rho, p) for rho in RHO)
+        rho, p = best((rho, p) for p in JUMPS)
+        rho, p = best((rho, p) for rho in RHO)
     points = np.interp((np.arange(FEW) + 0.5) / FEW, np.cumsum(pi) - 0.5 * pi, x)
     few, rows = replace(made, x=points), y[places.T].ravel()
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)
@@ -250,6 +272,6 @@ def transitions(pi: Array, rho: float, p: float) -> Array:
     if rho < 1.0:
         z = scipy.special.ndtri(np.clip(np.cumsum(pi) - 0.5 * pi, LEAST, 1.0 - LEAST))
         reached = scipy.special.ndtr((ends - rho * z[:, None]) / np.sqrt(1.0 - rho * rho))
-        T = np.diff(reached, axis=1) + LEAST * pi
-        T /= T.sum(axis=1, keepdims=True)
-    return (1.0 - p) * T + p * pi
+        T = np.diff(reached, axis=1)
+    T = T + LEAST * pi  # so that no likelihood vanishes
+    return (1.0 - p) * T / T.sum(axis=1, keepdims=True) + p * pi

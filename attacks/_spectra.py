@@ -46,6 +46,8 @@ TREND_COSINES = 1, 8, 48
 """Numbers of slow cosines that show a trend together."""
 SLOWEST = 1e-4
 """Cycles over all rows of the sine that stands for a straight line."""
+SURE_OF_MEMORY = 3.0
+"""Standard errors of a first look at memory. Independent rows exceed it in 5 % of tables."""
 FEWEST_SEASONS = 5
 """Fewest repetitions of a season."""
 LINE_ALARM, TREND_ALARM = 1e-3, 0.02
@@ -222,14 +224,8 @@ def season(y: Array, noise: Array) -> int:
     # sums over harmonics by Poisson's formula: Σ_k R(k/p) = p Σ_h C_hp
     C = np.fft.irfft(R, axis=0)[:n]
     tried = np.arange(2, n // FEWEST_SEASONS + 1)
-    sums = np.zeros((tried.size + 2, N))
-    root = min(int(np.sqrt(n)), len(sums))
-    for p in range(2, root):
-        sums[p] = C[p::p].sum(axis=0)
-    for h in range(1, n // root + 1):
-        some = C[h * root :: h][: len(sums) - root]
-        sums[root:][: len(some)] += some
-    sums = tried[:, None] * (C[0] + 2.0 * sums[2:]) - R[0]
+    sums = np.array([C[p::p].sum(axis=0) for p in tried])
+    sums = tried[:, None] * (C[0] + 2.0 * sums) - R[0]
     chance = scipy.special.chdtrc(tried[:, None] - 1.0, np.maximum(sums, 0.0)).min(axis=1)
     sure = chance * N * tried.size < LINE_ALARM
     return int(tried[chance.argmin()]) if sure.any() else 0
@@ -278,6 +274,22 @@ def periodograms(segments: Iterable[Array], length: int, count: int) -> Spectrum
     none = np.zeros_like(next(iter(sums.values())))
     found = np.array([sums.get(each, none) for each in range(2 * FOLDS)])
     return found.reshape(FOLDS, 2, *none.shape)
+
+
+def has_memory(sums: Spectrum, count: int) -> bool:
+    """Whether rows of ``count`` segments of variance 1 are dependent, by ``periodograms``.
+
+    ``z_h``, (d, d), has independent standard normal entries if rows are independent. For some power
+    of two L, the sum of squares or of diagonal entries at L lags must exceed chance.
+    """
+    P = sums.sum(axis=(0, 1))
+    S, d = len(P) - 1, P.shape[1]
+    h = np.arange(1, S // 2 + 1)
+    z = np.fft.irfft(P, axis=0)[h] * (S / np.sqrt(count * (S - h)))[:, None, None]
+    L = 1 << np.arange(len(h).bit_length())
+    squares, signed = (z**2).sum(axis=(1, 2)) - d * d, np.einsum("hii->h", z)
+    found = np.cumsum([squares / (np.sqrt(2.0) * d), signed / np.sqrt(d)], axis=1)[:, L - 1]
+    return bool((found / np.sqrt(L)).max() > SURE_OF_MEMORY)
 
 
 def smoothed(P: Spectrum, lags: int) -> Spectrum:
@@ -348,22 +360,18 @@ def over_frequencies(values: Array) -> Array:
     return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
-    """Return a periodogram and its smoothed spectrum."""
-    return P, smoothed(P, max(2, len(P) // 8))
-
-
 def excess_risk(
-    G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int
+    G: Spectrum, flat: Array, P: Spectrum, noise: Array, rows: int
 ) -> tuple[float, float]:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``, and its standard error.
 
     In a copy's variance; negative if memory helps.
 
-    Of rows that fitted neither: P, ``S`` from ``judged_by``, and unsmoothed ``N(f)``, shape (F, d).
-    Ordinates are approximately independent with covariance S ⊗ S*, so the mean of ``tr A P`` has variance
+    Of rows that fitted neither: P, and unsmoothed ``N(f)``, shape (F, d). Ordinates are approximately
+    independent with covariance S ⊗ S* by the smoothed P, so the mean of ``tr A P`` has variance
     ``2 ∫ tr (A S)² / n``.
     """
+    S = smoothed(P, max(2, len(P) // 8))
     lost, lost_flat = np.eye(len(flat)) - G, np.diag(1.0 - flat)
     A = lost.conj().swapaxes(1, 2) @ lost - lost_flat @ lost_flat
     AP = A @ P

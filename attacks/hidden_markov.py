@@ -13,8 +13,8 @@
 | ``R, D`` | ``T = RRᵀ``, ``B = R D Rᵀ``: ``v = R⁻¹u`` has independent levels and rest | (r, r), (r,) | |
 
 EM starts from clusters of ``matern-smoother``'s estimates and of five adjacent rows' components. The
-number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). If moves raise it
-by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. Or
+number of states maximises the likelihood less ``½ log n`` per parameter (schwarz1978). Without memory, or if
+moves raise it by less than they cost, rows have no order, also for noisier copies, and the attack is ``llse``. Or
 each segment of rows has a state of its own: ``x̂ = mu + A⁺(θ̂ + (T − diag(s)) T⁻¹ (u − θ̂))``,
 with θ̂ summed over all segments (barry1992) and B, T and p by EM.
 
@@ -25,7 +25,6 @@ Gaussian.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,8 +41,10 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    unprinted,
 )
 
+from ._chain import independent
 from ._deconvolution import GAIN, Mixture, Posterior
 from .mixture_estimate import Seen
 from .serial_posterior import by_row, expected, posteriors, windows
@@ -62,8 +63,6 @@ SEGMENT_VALUES = 2**19
 """Approximate number of sums of segments, which bounds their rows."""
 LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
 """Share of the variance in levels and chance of an end at the start; least variance of noise."""
-SURE_OF = 3.0
-"""Standard errors by which adjacent rows must agree."""
 OWN = 1e-3
 """Weight of the data's covariance in a state's, in rows per coordinate."""
 
@@ -89,28 +88,32 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        tried = STATES if release.get("moves", s.any()) else ()
+        order = release.get("moves", s.any()) and not all(map(independent, u.T))
+        tried = STATES if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
         release.setdefault("moves", found is not None)
-        return Smoothed(seen.values(found.mean(u, s) if found else u * (1.0 - s)))
+        return Smoothed(seen.values(found.estimates if found else u * (1.0 - s)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class Fit(NamedTuple):
+    """Estimates of rows, by the number of states, and the penalised log-likelihood."""
+
+    size: int
+    score: float
+    estimates: Array
+
+
+@unprinted
 class States:
     """States of rows, with even weights in ``prior``.
 
-    ``alpha`` has shape (K,), ``A`` (K, K); ``score`` is the penalised log-likelihood.
+    ``alpha`` has shape (K,), ``A`` (K, K).
     """
 
     prior: Mixture
     alpha: Array
     A: Array
-    score: float = -np.inf
-
-    @property
-    def size(self) -> int:
-        return self.prior.size
 
     def chances(self, u: Array, s: Array) -> tuple[Array, Array]:
         """Return likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
@@ -128,18 +131,6 @@ class States:
         return np.einsum("nk,nkr->nr", q, self.given(u, s))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NewStates:
-    """Estimates if each segment of rows has a state of its own."""
-
-    estimates: Array
-    score: float
-    size = NEW
-
-    def mean(self, u: Array, s: Array) -> Array:
-        return self.estimates
-
-
 class Levels(NamedTuple):
     """Law of ``θ``: ``R``, ``R⁻¹``, ``D`` and p."""
 
@@ -154,11 +145,6 @@ class Levels(NamedTuple):
         half = np.linalg.inv(L)
         D, Q = np.linalg.eigh(half @ B @ half.T)
         return cls(L @ Q, Q.T @ half, np.maximum(D, 0.0), p)
-
-    def agreement(self, v: Array) -> float:
-        """Return the sum of products of adjacent rows, in standard errors; 0 without any."""
-        agreed = v[1:] * v[:-1] @ self.D
-        return float(agreed.sum() / max(np.linalg.norm(agreed), LEAST))
 
     def segments(self, u: Array) -> Segments:
         """Return the posterior of segments of rows u, shape (n, r)."""
@@ -231,13 +217,11 @@ def before_each(E: Array) -> Array:
     return found
 
 
-def new_states(u: Array, s: Array) -> NewStates | None:
+def new_states(u: Array, s: Array) -> Fit | None:
     """Return estimates under levels that jump, or None if rows have no order."""
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
     B = LEVEL * np.diag(1.0 - s)
     levels = Levels.of(B, np.eye(r) - B, ENDS)
-    if levels.agreement(u @ levels.inverse.T) < 1.0:  # saves the time of most tables in no order
-        return None
     for _ in range(MOST_STEPS):
         found = levels.segments(u)
         if found.log - last < GAIN:
@@ -245,22 +229,20 @@ def new_states(u: Array, s: Array) -> NewStates | None:
         last, levels = found.log, found.fitted(levels, s)
     found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
     alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
-    # long tails raise the likelihood by chance
-    unsure = levels.agreement(found.v) < SURE_OF
-    if unsure or found.log - alone < cost * (law + 1.0):
+    if found.log - alone < cost * (law + 1.0):
         return None
     estimates = u - (found.v - found.levels) @ levels.inverse * s
     log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
-    return NewStates(estimates, log - cost * (2.0 * law + 1.0))
+    return Fit(NEW, log - cost * (2.0 * law + 1.0), estimates)
 
 
-def best_states(u: Array, s: Array, numbers: Sequence[int]) -> States | NewStates | None:
+def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     """Return the states of the highest score, or None if there is one state or no order."""
     near = np.pad(u, ((AROUND, AROUND), (0, 0)), mode="symmetric")
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
     starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
-    best: States | NewStates | None = new_states(u, s) if NEW in numbers else None
+    best = new_states(u, s) if NEW in numbers else None
     failures = 0
     for K in filter(None, numbers):
         tried = [fitted_states(u, s, x, K) for x in starts]
@@ -274,7 +256,7 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> States | NewState
     return best
 
 
-def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
+def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
     """Return K states by EM from clusters of estimates x, or None if rows have no order."""
     n, r = u.shape
     q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
@@ -304,4 +286,4 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> States | None:
     if last - alone < cost * K * (K - 1):
         return None
     score = last - cost * (K * (K - 1) + K * r * (r + 3) / 2.0)
-    return States(states.prior, states.alpha, states.A, score)
+    return Fit(K, score, states.mean(u, s))

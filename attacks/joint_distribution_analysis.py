@@ -26,7 +26,6 @@ than its cells are correct less often than ``confidence``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,6 +45,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._channel import Channel, Combined, channels
@@ -114,16 +114,17 @@ class JointDistributionAnalysis(RowAttack):
         return OnGrids(seen, grids, given.rare / n, given.confidence)
 
 
+@unprinted
 class OnGrids(Reconstruction):
     """Posterior means, intervals and claims, one grid per group."""
 
-    def __init__(
-        self, seen: Directions, grids: Sequence[Grid], rare: float, confidence: float
-    ) -> None:
-        self._seen, self._grids, self._rare, self._confidence = seen, grids, rare, confidence
+    seen: Directions
+    grids: Sequence[Grid]
+    rare: float
+    confidence: float
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        return self._in_parts(copies, self._means) @ self._seen.back.T
+        return self._in_parts(copies, self._means) @ self.seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends.
@@ -133,31 +134,31 @@ class OnGrids(Reconstruction):
         low, high = np.moveaxis(
             self._in_parts(copies, lambda each: self._bounds(each, confidence)), -1, 0
         )
-        plus, minus = np.clip(self._seen.back, 0.0, None), np.clip(self._seen.back, None, 0.0)
+        plus, minus = np.clip(self.seen.back, 0.0, None), np.clip(self.seen.back, None, 0.0)
         return low @ plus.T + high @ minus.T, high @ plus.T + low @ minus.T
 
     def regions(self, copies: Sequence[Array]) -> Regions:
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
-        return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
+        return Regions(self.seen.T, low, high, ~np.isnan(low[:, 0]))
 
     def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array]) -> Array:
         starts = range(0, max(1, len(copies[0])), CHUNK_ROWS)
         parts = ([copy[start : start + CHUNK_ROWS] for copy in copies] for start in starts)
-        return np.concatenate([found(self._seen.copies(part)) for part in parts])
+        return np.concatenate([found(self.seen.copies(part)) for part in parts])
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
-        for grid in self._grids:
-            out[:, grid.places] = grid.means([axis.of(copies) for axis in grid.axes])
+        for grid in self.grids:
+            out[:, grid.places] = grid.means(copies)
         return out
 
     def _bounds(self, copies: Sequence[Array], confidence: float) -> Array:
         out = np.empty((*copies[0].shape, 2))
-        for grid in self._grids:
-            each = [axis.of(copies) for axis in grid.axes]
-            P, explained = grid.posterior(each)
-            for axis, y, P_j in zip(grid.axes, each, P, strict=True):
-                out[:, axis.place] = np.stack(bounds(axis, y, P_j, explained, confidence), axis=1)
+        for grid in self.grids:
+            P, explained = grid.posterior(copies)
+            for axis, P_j in zip(grid.axes, P, strict=True):
+                found = bounds(axis, axis.of(copies), P_j, explained, confidence)
+                out[:, axis.place] = np.stack(found, axis=1)
         return out
 
     def _rarest(self, copies: Sequence[Array]) -> Array:
@@ -165,19 +166,18 @@ class OnGrids(Reconstruction):
 
         NaN without a claim.
         """
-        out, least = np.full((*copies[0].shape, 2), np.nan), np.full(len(copies[0]), self._rare)
-        for grid in self._grids:
-            each = [axis.of(copies) for axis in grid.axes]
-            share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
-            P, explained = grid.posterior(each)
+        out, least = np.full((*copies[0].shape, 2), np.nan), np.full(len(copies[0]), self.rare)
+        for grid in self.grids:
+            share = 1.0 - (1.0 - self.confidence) / len(grid.axes)
+            P, explained = grid.posterior(copies)
             # excludes nearly all records
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             if not maybe.size:
                 continue
             ends = [
-                bounds(axis, y[maybe], P_j[maybe], explained[maybe], share)
-                for axis, y, P_j in zip(grid.axes, each, P, strict=True)
+                bounds(axis, axis.of(copies)[maybe], P_j[maybe], explained[maybe], share)
+                for axis, P_j in zip(grid.axes, P, strict=True)
             ]
             touched = [axis.touched(*end) for axis, end in zip(grid.axes, ends, strict=True)]
             thought = grid.of_cells([a | b[maybe] for a, b in zip(touched, likely, strict=True)])
@@ -206,7 +206,7 @@ def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tup
     return np.where(explained, low, alone), np.where(explained, high, alone)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Directions:
     """Directions with independent noise, and one channel for each.
 

@@ -36,7 +36,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -57,9 +57,10 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
-from ._chain import FEW, MOVES, OVERLAP, Chain, estimates, fitted_chain
+from ._chain import FEW, INDEPENDENT, MOVES, OVERLAP, Chain, estimates, fitted_chain, independent
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
 from ._lattice import OnLattices
@@ -79,7 +80,7 @@ WINDOWS = (1, 3, 8, 20, 60)
 """Rows on either side of a mean."""
 MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
-KNOTS = 200
+LEVELS = (np.arange(200) + 0.5) / 200
 """Quantiles of a map to normal scores."""
 FEWEST_ROWS = 100
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
@@ -100,6 +101,8 @@ GROUP_ALARM = 1e-3
 """Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
+FIRM = 1e4
+"""Weight of an equation that must hold."""
 TINY = 1e-300
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
@@ -145,9 +148,6 @@ class NeighbourMixture(RowAttack):
             return mixture.fit(view, blocks)
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
         groups = [*fitted_groups(shown_values(view), map(seen.coordinates, blocks))]
-        kept = view.starts.get("chains", {0: (1.0, 0.0)}).values()
-        if not (groups or filtered.serial_rows) and all(p == 1.0 for _, p in kept):
-            return mixture.fit(view, blocks)
         release, basis = view.starts.setdefault("release", {}), seen.pencil.basis
         undecided = "alone" not in view.starts
         bound = np.ones(1) if groups else release.get("known", np.ones(1))
@@ -155,8 +155,9 @@ class NeighbourMixture(RowAttack):
             view.starts["alone"] = True
             return mixture.fit(view, blocks)
         start = seen.coordinates(next(iter(blocks)))
-        chains = fitted_chains(view, seen.values(start), basis**2 @ s, filtered.lines.period)
-        if not (groups or filtered.serial_rows or any(chain.dependent for chain in chains)):
+        others, noise = bool(groups or filtered.serial_rows), basis**2 @ s
+        chains = fitted_chains(view, seen.values(start), noise, filtered.lines.period, others)
+        if not (others or any(chain.dependent for chain in chains)):
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
@@ -164,14 +165,14 @@ class NeighbourMixture(RowAttack):
         smooth, own = np.zeros((0, 0, s.size)), 0.0 * s
         if len(start) == count <= FEW_ROWS:
             x, h = smoothed(start.T, s, trend=False)
-            others = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
-            smooth, own = np.array([x.T, others.T]), h.mean(axis=1)
+            rest = quotient(x - h * start.T, 1.0 - h, where=1.0 - h > LEAST_NOISE)
+            smooth, own = np.array([x.T, rest.T]), h.mean(axis=1)
         spread = start[:: max(1, len(start) // MOST_ROWS)]
-        knots = quantiles(alone.posterior.mean(spread)[:, windowed])
+        knots = np.quantile(alone.posterior.mean(spread)[:, windowed], LEVELS, axis=0)
         near = Neighbourhood(alone, filtered, chains, windowed, knots, count, groups, smooth)
         for most_rows in (FEW_ROWS, MOST_ROWS)[not undecided or count <= MOST_ROWS :]:
             some = [*samples(near.reach, blocks, min(1.0, most_rows / count))]
-            rows = near.of(some, undecided)
+            rows = near.of(some)
             u = rows.u
             alike = rows.f[:, : rows.f.shape[1] - len(groups) * u.shape[1]]
             B = ridge_by_fold(
@@ -184,10 +185,8 @@ class NeighbourMixture(RowAttack):
             release["known"] = np.minimum(known.max(), release.get("known", np.ones(1)))
             if undecided and saved(known, s, basis) < LEAST_SAVED:
                 view.starts["alone"] = True
-                normal = view.law is not None and view.law.distribution == "gaussian"
-                return alone if normal else mixture.fit(view, blocks)
+                return mixture.fit(view, blocks)
         view.starts["alone"] = False
-        rows = near.of(some) if undecided else rows
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
@@ -259,12 +258,12 @@ class Rows(NamedTuple):
     fold: Indices
 
 
-@dataclass(eq=False, repr=False)
+@unprinted
 class Neighbourhood:
     """Rows of copies in coordinates, and the features of other rows.
 
     Windows average the coordinates ``windowed`` of d within groups of ``group`` rows; ``knots``, shape
-    (KNOTS, d), are their quantiles. The table has ``count`` rows.
+    (200, d), are their quantiles. The table has ``count`` rows.
     """
 
     alone: PosteriorMean
@@ -288,12 +287,12 @@ class Neighbourhood:
         """
         return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
-    def of(self, stretches: Iterable[Stretch], look: bool = False) -> Rows:
-        """Return the rows of all stretches; a look leaves out estimates that P does not use."""
+    def of(self, stretches: Iterable[Stretch]) -> Rows:
+        """Return the rows of all stretches."""
         held, seen = list(stretches), self.alone.seen
         u = [seen.coordinates(copies) for _, copies, _ in held]
         y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
-        parts = map(self._with_others, held, u, estimates(self.chains, y, look))
+        parts = map(self._with_others, held, u, estimates(self.chains, y))
         return Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _with_others(self, stretch: Stretch, u: Array, along: Array) -> Rows:
@@ -463,16 +462,23 @@ def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
     return made
 
 
-def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
-    """Return each attribute's chain, of noise variances ``s``.
+def fitted_chains(view: View, y: Array, s: Array, group: int, needed: bool) -> list[Chain]:
+    """Return each attribute's chain, of noise variances ``s``; none if all rows are independent.
 
-    Noise adds no dependence: rows that are independent in clearer copies stay so, if the clearer noise
-    spans a step of the grid. Likewise moves that do not predict, if it spans a step between points.
+    All if ``needed``. Noise adds no dependence: rows without memory in clearer copies have none.
+    Likewise for chains, if the clearer noise spans a step of the grid, and for moves that do not
+    predict, if it spans a step between points.
     """
     release, found = view.starts.setdefault("release", {}), list[Chain]()
     pairs: dict[int, tuple[float, float]] = view.starts.setdefault("chains", {})
-    for a, noise in enumerate(s):
-        start, free = pairs.get(a, release.get(a)), release.get(("moves", a), True)
+    for a, column in enumerate(y.T):
+        if a not in pairs | release and independent(column):
+            release[a] = INDEPENDENT
+    starts = [pairs.get(a, release.get(a)) for a in range(s.size)]
+    if not needed and {*starts} == {INDEPENDENT}:
+        return found
+    for a, (noise, start) in enumerate(zip(s, starts, strict=True)):
+        free = release.get(("moves", a), True)
         make = partial(fitted_chain, y[:, a], float(noise), group, start, free)
         kind = "chain", group, start, free
         chain, pairs[a] = fitted_once(make, kind, y[:, a], s[a : a + 1])
@@ -484,7 +490,7 @@ def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class GivenPredictions(NoisyRows):
     """Rows whose likelihood is conditional on noise-free entries."""
 
@@ -589,16 +595,10 @@ class WithNeighbours(Reconstruction):
         return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained, *smooth]
 
 
-def quantiles(values: Array) -> Array:
-    """Return ``KNOTS`` quantiles of each column."""
-    return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
-
-
 def normal_scores(values: Array, knots: Array) -> Array:
     """Map columns to normal scores by quantiles."""
-    levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
-    pairs = zip(values.T, knots.T, strict=True)
-    return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
+    pairs, scores = zip(values.T, knots.T, strict=True), scipy.special.ndtri(LEVELS)
+    return np.stack([np.interp(column, each, scores) for column, each in pairs], axis=1)
 
 
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
@@ -699,18 +699,13 @@ def least_risk(errors: Array, slopes: Array) -> Array:
         ``c``: mean derivatives with respect to the copy, times the noise.
     """
     E, _, N = errors.shape
-    weights = np.zeros((E, N))
-    subsets = list(chain.from_iterable(combinations(range(E), k + 1) for k in range(E)))
+    weights = np.empty((E, N))
     for a in range(N):
-        G, c = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1], slopes[:, a]
-        best = np.inf
-        for some in map(list, subsets):
-            # G w + c = λ with Σ w = 1
-            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + TINY) * np.eye(len(some))
-            one, bent = np.linalg.solve(K, np.array([np.ones(len(some)), c[some]]).T).T
-            w = one * (1.0 + bent.sum()) / max(one.sum(), TINY) - bent
-            risk = w @ G[np.ix_(some, some)] @ w + 2.0 * c[some] @ w
-            if (w >= 0.0).all() and risk < best:
-                best, weights[:, a] = risk, 0.0
-                weights[some, a] = w
-    return weights
+        G = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1]
+        scale = np.trace(G) + TINY
+        L = np.linalg.cholesky(G / scale + 1e-9 * np.eye(E))
+        c = (slopes[:, a] - slopes[:, a].mean()) / scale
+        # wᵀGw + 2 cᵀw + … = ‖Lᵀw + L⁻¹c‖², and Σ w = 1 nearly
+        sides = np.append(-np.linalg.solve(L, c), FIRM)
+        weights[:, a] = scipy.optimize.nnls(np.vstack([L.T, np.full(E, FIRM)]), sides)[0]
+    return weights / weights.sum(axis=0)

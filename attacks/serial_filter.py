@@ -16,9 +16,9 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
-fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors. Without them and
-lines the result is ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines, and
-about so many of their rows fit the spectra.
+fit the filter. Neighbours are used only if rows have memory (``_spectra.has_memory``) and they help by
+``SURE_OF`` standard errors. Without them and lines the result is ``llse``. Tables of more than
+``MOST_LINE_ROWS`` rows have no trends or lines, and about so many of their rows fit the spectra.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. Fitted to the
@@ -61,7 +61,7 @@ from ._spectra import (
     Lines,
     Spectrum,
     excess_risk,
-    judged_by,
+    has_memory,
     noise_spectrum,
     periodograms,
     smoothed,
@@ -124,7 +124,7 @@ class SerialFilter(RowAttack):
         starts.setdefault("lags", (chosen,))
         if (found.kept < 1.0 - LEAST_NOISE).all():
             release.setdefault(
-                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 4 * chosen))
+                "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 2 * chosen))
             )
         return found
 
@@ -231,8 +231,11 @@ def fitted_taps(
 
     def taps() -> Array:
         odd, even = sums.sum(axis=0) / np.array([(count + 1) // 2, count // 2])[:, None, None, None]
-        few = [min(k, length // 4) for k in lags]
-        chosen = few[0] if len(lags) == 1 else chosen_lags(odd, even, count, r, nu, few)
+        few, chosen = [min(k, length // 4) for k in lags], 1
+        if len(lags) == 1:
+            chosen = few[0]
+        elif r[1:].any() or has_memory(sums, count):
+            chosen = chosen_lags(odd, even, count, r, nu, few)
         if chosen == 1:
             return np.tile(np.diag(1.0 - nu), (1 + FOLDS, 1, 1, 1))
         noise, m, found = noise_spectrum(r, nu, chosen), 2 * chosen, []
@@ -253,12 +256,11 @@ def chosen_lags(
     """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
-    halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in dict.fromkeys(tried):
         seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
         both = [
-            excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
-            for fitted_to, judged in halves
+            excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, judged, noise, rows)
+            for fitted_to, judged in ((odd, even), (even, odd))
         ]
         bound = sum(excess + SURE_OF / np.sqrt(2.0) * error for excess, error in both) / 2.0
         if bound < best:

@@ -20,7 +20,7 @@ Otherwise ``llse`` is better. References: whittaker1923, wiener1949; handcock199
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -38,6 +38,7 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    unprinted,
 )
 
 from .serial_filter import FEWEST_LINE_ROWS, MOST_LINE_ROWS, centred
@@ -131,7 +132,7 @@ def smoothed(c: Array, nu: Array, trend: bool = True) -> tuple[Array, Array]:
     return scipy.fft.idct(G * C, norm="ortho", axis=1), own / n
 
 
-@dataclass(repr=False)
+@unprinted
 class Smoothed(Reconstruction):
     """Estimates of all rows, shape (n, N)."""
 

@@ -12,9 +12,8 @@ from auditor_attacks._deconvolution import Mixture
 from auditor_attacks.hidden_markov import Levels, States
 from auditor_attacks.serial_posterior import by_row, expected, windows
 
-PRIOR = Mixture(
-    np.full(2, 0.5), np.array([[-1.0, 0.0], [1.0, 0.5]]), np.array([np.diag([0.2, 0.1]), [[0.3, 0.1], [0.1, 0.4]]])
-)  # fmt: skip
+COVARIANCES = np.array([np.diag([0.2, 0.1]), [[0.3, 0.1], [0.1, 0.4]]])
+PRIOR = Mixture(np.full(2, 0.5), np.array([[-1.0, 0.0], [1.0, 0.5]]), COVARIANCES)
 ALPHA, A = np.array([2.0, 1.0]) / 3.0, np.array([[0.8, 0.2], [0.4, 0.6]])
 
 
@@ -29,10 +28,8 @@ def test_means_and_moves_are_sums_over_all_paths():
         total += chance
         q[range(n), path] += chance
         np.add.at(moves, (path[:-1], path[1:]), chance)
-    means = [
-        m + (u - m) @ np.linalg.solve(t, V)
-        for m, V, t in zip(PRIOR.means, PRIOR.covariances, T, strict=True)
-    ]
+    laws = zip(PRIOR.means, PRIOR.covariances, T, strict=True)
+    means = [m + (u - m) @ np.linalg.solve(t, V) for m, V, t in laws]
     mean = np.einsum("nk,knr->nr", q / total, means)
     np.testing.assert_allclose(states.mean(u, s), mean, atol=1e-9)
     B, top = states.chances(u, s)
@@ -79,11 +76,9 @@ def test_levels_and_an_em_step_are_sums_over_all_segments():
             left = left + (u[a:b] - mean).T @ (u[a:b] - mean) + m * W
             means += [mean] * m
         total, ends = total + chance, ends + chance * (len(bounds) - 1)
-        theta, squares, rest = (
-            theta + chance * np.array(means),
-            squares + chance * square,
-            rest + chance * left,
-        )
+        theta += chance * np.array(means)
+        squares += chance * square
+        rest += chance * left
     levels = Levels.of(B, T, p)
     found = levels.segments(u)
     np.testing.assert_allclose(found.levels @ levels.R.T, theta / total, atol=1e-9)
@@ -122,10 +117,7 @@ def test_records_in_no_order_get_the_linear_estimate():
     for X in (rng.gamma(1.0, size=(600, 2)), *tails):
         release = auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=2**40)
         for copies in ([1], [1, 2]):
-            found = [
-                auditor.attack(a, release, coalition=copies).values
-                for a in ("hidden-markov", "llse")
-            ]
+            found = [auditor.attack(a, release, coalition=copies).values for a in ("hidden-markov", "llse")]  # fmt: skip
             np.testing.assert_allclose(*found, atol=1e-9 * X.std())
 
 

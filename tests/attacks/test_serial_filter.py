@@ -85,9 +85,7 @@ def test_theory_is_what_the_same_filter_leaves_of_other_noise():
     rng, X = np.random.default_rng(10), series(2000, 0.9, N=2, seed=3)
     K_X, K_Z = np.cov(X.T, bias=True), np.array([[0.5, 0.2], [0.2, 1.0]])
     pencil, taps = Pencil.of(K_X, K_Z), 0.2 * rng.normal(size=(9, 2, 2))
-    fitted = filtered(
-        X.mean(axis=0), pencil, np.ones(1), pencil.share, np.arange(2), taps, known=True
-    )
+    fitted = filtered(X.mean(axis=0), pencil, np.ones(1), pencil.share, np.arange(2), taps, known=True)  # fmt: skip
     left = [((fitted.rows([X + rng.multivariate_normal([0, 0], K_Z, 2000)]) - X) ** 2).sum() for _ in range(60)]  # fmt: skip
     theory = fitted.expected(X).sum()
     # of mirrored noise: 8 rows of 2,000
@@ -100,9 +98,7 @@ def test_of_noise_that_follows_the_data_in_time_it_leaves_what_the_llse_leaves(a
     X = series(4000, a, N=2) @ [[1.0, 0.5], [0.0, 1.0]]
     for serial, gains in (("none", True), ("data", False), ([a], False)):
         release = auditor.perturb(X, "corner-wave", [0.3, 1.0], seed=3, serial=serial)
-        llse, filtered = (
-            auditor.attack(name, release, coalition=[1, 2]) for name in ("llse", "serial-filter")
-        )
+        llse, filtered = (auditor.attack(name, release, coalition=[1, 2]) for name in ("llse", "serial-filter"))  # fmt: skip
         if gains:
             assert filtered.normalized_error < 0.95 * llse.normalized_error
         else:  # memory is not sure to help, and is not used
@@ -117,8 +113,7 @@ def test_trends_are_found_under_strong_noise_and_in_no_unordered_rows():
     y = release.copies[0]
     averages = [uniform_filter1d(y, w, axis=0, mode="nearest") for w in (41, 81, 161)]
     assert found < 1.3 * min(((each - X) ** 2).mean() / X.var() for each in averages)
-    # a chance of at most 0.02 each
-    shuffled = [has_trend(rng.permutation(X)) for _ in range(200)]
+    shuffled = [has_trend(rng.permutation(X)) for _ in range(200)]  # a chance of 0.02 each
     assert has_trend(X)
     assert sum(shuffled) <= binom.isf(1e-4, 200, TREND_ALARM)
 
@@ -179,8 +174,7 @@ def test_matern_spectra_find_what_few_rows_share_under_strong_noise():
 
 def test_an_assumed_trend_leaves_little_of_sorted_rows_under_noise_that_hides_it():
     X = np.sort(np.random.default_rng(2**40).gamma(2.0, size=(800, 1)), axis=0)
-    X_0 = np.random.default_rng(1).permutation(X)
-    for x, least, most in ((X, 0.0, 0.5), (X_0, 0.9, 2.0)):
+    for x, least, most in ((X, 0.0, 0.5), (np.random.default_rng(1).permutation(X), 0.9, 2.0)):
         found = [attacked(x, levels=(100.0,), name="trend-smoother", seed=2**40 + k).normalized_error for k in range(10)]  # fmt: skip
         assert least < np.mean(found) < most
 
