@@ -106,18 +106,16 @@ def insider_gains(
         return {}
     levels = measured_levels(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
-    most = min(TREE_FITS if proved is None else PROVED_FITS, TREE_TARGETS // x.shape[1])
-    within = widest(ordered)
+    fits, many = (TREE_FITS, TREE_ROWS) if proved is None else (PROVED_FITS, PROVED_ROWS)
+    within, most = widest(ordered), min(fits, TREE_TARGETS // x.shape[1])
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
     few, gains = TREE_ROWS // max(1, len(fitted) - 1), dict[Coalition, InsiderGain]()
+    quick = len(x) > QUICK_ROWS and (proved or 0.0) >= UNCLEAR
     for place, one in enumerate(fitted):
         gain = partial(_gain, ordered[one], x, copies, law)
-        if proved is None:
-            gains[one] = gain(few if place else TREE_ROWS)
-            continue
-        gains[one] = gain(QUICK_ROWS, 2)
-        if len(x) > QUICK_ROWS and min(proved, gains[one].p_value(0.0)) < UNCLEAR:
-            gains[one] = gain(PROVED_ROWS)
+        gains[one] = gain(QUICK_ROWS, 2) if quick else gain(few if place else many)
+        if quick and gains[one].p_value(0.0) < UNCLEAR:
+            gains[one] = gain(many)
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
 
