@@ -66,7 +66,7 @@ RUN, RUNS = 64, 32
 """Neighbouring rows that are taken together, as in a series; fewest runs of a table."""
 FEWEST_DEGREES = 3.0
 """Fewest degrees of freedom of ρ: one row makes up the sum."""
-PROVED_FITS, PROVED_ROWS, QUICK_ROWS = 1, 10_000, 3_000
+PROVED_FITS, PROVED_ROWS, QUICK_ROWS = 1, 10_000, 4_000
 """Coalitions measured if a law decides, the widest; most rows; and most rows of a first look."""
 UNCLEAR = 0.1
 """Largest p-value of scores or of a first look that calls for a second."""
