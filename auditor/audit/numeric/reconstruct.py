@@ -189,7 +189,7 @@ def tally_rows(
     counts: Sequence[Sequence[int]],
     tally: Tally,
     count: Count | None = None,
-    first: int = 0,
+    first: int | None = None,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
 
@@ -199,8 +199,8 @@ def tally_rows(
         Rows of each row group, by block.
     count : callable, optional
         Called for the first of coalitions that are alike.
-    first : int
-        Place of the first row.
+    first : int, optional
+        Place of a redraw's first row; without theory.
 
     Returns
     -------
@@ -219,8 +219,10 @@ def tally_rows(
     group = np.repeat(np.arange(len(sizes)), sizes)
     sums, expected = np.zeros((len(sizes), B, N)), np.zeros(B)
     alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
-    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
-        estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
+    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first or 0):
+        estimates, theory = _tally_block(
+            reconstructions, coalitions, alike, around, tally, count, first is None
+        )
         expected += theory
         x = around.block[1]
         for start in range(0, len(x), max(FEWEST_ROWS, size)):
@@ -242,6 +244,7 @@ def _tally_block(
     around: Around,
     tally: Tally,
     count: Count | None,
+    predict: bool,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
     copies, nothing = readable(around.copies), np.full(x.shape, np.nan)
@@ -250,7 +253,8 @@ def _tally_block(
         fitted, held = reconstructions[place], [copies[copy - 1] for copy in coalitions[place]]
         tables = [*with_known(fitted, held, wide), wide]
         inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
-        estimate, theory = checked(inner.rows(mine), x.shape), inner.expected(true)
+        estimate = checked(inner.rows(mine), x.shape)
+        theory = inner.expected(true) if predict else None
         ends = None if tally.confidence is None else inner.intervals(mine, tally.confidence)
         left = inner.candidates(mine) if tally.candidates else None
         if left is not None:  # NaN is kept
