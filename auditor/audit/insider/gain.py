@@ -37,6 +37,7 @@ import numpy as np
 
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.learner import WEAK, dealt, few_of, fit, grower, least_squares
+from auditor.audit.law_tests.scores import runs
 from auditor.audit.numeric.error_tally import (
     FEWEST_TREE_ROWS,
     TREE_FITS,
@@ -107,8 +108,7 @@ def insider_gains(
     levels = measured_levels(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     fits, many = (TREE_FITS, TREE_ROWS) if proved is None else (PROVED_FITS, PROVED_ROWS)
-    within, most = widest(ordered), min(fits, TREE_TARGETS // x.shape[1])
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
+    within, fitted = widest(ordered, min(fits, TREE_TARGETS // x.shape[1]))
     few, gains = TREE_ROWS // max(1, len(fitted) - 1), dict[Coalition, InsiderGain]()
     quick = len(x) > QUICK_ROWS and (proved or 0.0) >= UNCLEAR
     for place, one in enumerate(fitted):
@@ -116,7 +116,7 @@ def insider_gains(
         gains[one] = gain(QUICK_ROWS, 2) if quick else gain(few if place else many)
         if quick and gains[one].p_value(0.0) < UNCLEAR:
             gains[one] = gain(many)
-    return {one: gains[within[one]] for one in wide if within[one] in gains}
+    return {one: gains[of] for one, of in within.items()}
 
 
 def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
@@ -132,15 +132,18 @@ def noise_levels(law: NoiseLaw) -> Array:
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
 
-def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
-    """Each coalition's widest one with its best copy."""
+def widest(
+    ordered: Mapping[Coalition, Sequence[int]], most: int
+) -> tuple[dict[Coalition, Coalition], list[Coalition]]:
+    """Each coalition's widest one with its best copy, of the ``most`` widest; and these."""
     found = {}
     for one, copies in ordered.items():
         holding = [
             wide for wide in ordered if ordered[wide][0] == copies[0] and set(one) <= set(wide)
         ]
         found[one] = max(holding, key=lambda wide: (len(wide), wide))
-    return found
+    chosen = sorted(set(found.values()), key=lambda one: (-len(one), one))[:most]
+    return {one: wide for one, wide in found.items() if wide in chosen}, chosen
 
 
 def _gain(
@@ -153,7 +156,7 @@ def _gain(
 ) -> InsiderGain:
     shown, rows = trees_shown(rows, x.shape[1], len(members))
     members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
-    chosen = _runs(len(x), rows)
+    chosen = runs(len(x), rows)
     found = correlations(
         x[chosen], [copies[copy - 1][chosen] for copy in members], unmixing(x, law, members), parts
     )
@@ -168,17 +171,6 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
     (before, copy), N = next(pairwise(members)), law.width
     of_two = law.of([before, copy]).covariance
     return undo_root(of_two[:N, :N] - of_two[:N, N:] - of_two[N:, :N] + of_two[N:, N:])
-
-
-def _runs(length: int, wanted: int) -> Indices:
-    blocks = (
-        np.arange(length).reshape(1, -1)
-        if length <= wanted
-        else np.arange(length - length % RUN).reshape(-1, RUN)
-    )
-    return blocks[
-        np.linspace(0, len(blocks) - 1, max(1, min(len(blocks), wanted // RUN))).astype(np.intp)
-    ].ravel()
 
 
 def correlations(

@@ -146,8 +146,10 @@ Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
 estimates and the true values, (b, N)."""
 
 
-def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield pieces: x, (b, N), and errors, (b, B, N)."""
+def errors_in_pieces(
+    maps: Maps, blocks: Blocks, centre: Array
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield pieces: first row in the block, x, (b, N), and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
@@ -157,7 +159,7 @@ def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tupl
         for start in range(0, len(x), size):
             rows = np.hstack([part[start : start + size] for part in (x, *copies)])
             v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
-            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
+            yield start, rows[:, :N], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
@@ -169,8 +171,8 @@ def tally_linear(
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
-    for x, errors in errors_in_pieces(maps, blocks, centre):
-        tally.add(errors, x)
+    for start, x, errors in errors_in_pieces(maps, blocks, centre):
+        tally.add(errors, x, start)
         if spread is not None:
             bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
             tally.expect(bias, spread, x)
