@@ -69,7 +69,7 @@ FEWEST_DEGREES = 3.0
 """Fewest degrees of freedom of ρ: one row makes up the sum."""
 PROVED_FITS, PROVED_ROWS, QUICK_ROWS = 1, 10_000, 4_000
 """Coalitions measured if a law decides, the widest; most rows; and most rows of a first look."""
-UNCLEAR = 0.1
+UNCLEAR = 0.05
 """Largest p-value of scores or of a first look that calls for a second."""
 NEAR = 5, 33
 """Neighbouring rows of the best copy that are averaged, for series."""
