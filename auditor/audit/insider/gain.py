@@ -1,11 +1,11 @@
 """Gain of pooling: whether other copies or noise tell more than one.
 
-Rows are dealt into parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals in the
-first part and judged on the second, then fitted to both and judged on the third. Two halves that
-judge each other would have nearly equal sums.
+Rows are dealt into parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals in
+the first part and judged on the second, then fitted to both and judged on the third. Two halves
+that judge each other would have nearly equal sums.
 
-Where a law is proved, two parts of ``QUICK_ROWS`` rows are looked at first, and ``PROVED_ROWS`` only
-if scores deviate from the law or a gain shows. The second look alone then counts.
+Where a law is proved, two parts of ``QUICK_ROWS`` rows are looked at first. If scores deviate from
+the law, or the first look shows a gain, three parts of ``PROVED_ROWS`` rows decide.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -105,7 +105,7 @@ def insider_gains(
     wide = not_known_to_gain(coalitions, law)
     if len(x) < FEWEST_TREE_ROWS or not wide:
         return {}
-    levels = measured_levels(x, copies) if law is None else noise_levels(law)
+    levels = measured_levels(x, copies) if law is None else (law.deviations**2).sum(axis=1)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     fits, many = (TREE_FITS, TREE_ROWS) if proved is None else (PROVED_FITS, PROVED_ROWS)
     within, fitted = widest(ordered, min(fits, TREE_TARGETS // x.shape[1]))
@@ -123,13 +123,6 @@ def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
     """Each copy's noise in units of variance, shape (M,)."""
     own = np.where(x.var(axis=0) > 0, x.var(axis=0), 1.0)
     return np.array([((copy - x).var(axis=0) / own).sum() for copy in copies])
-
-
-def noise_levels(law: NoiseLaw) -> Array:
-    """Each copy's noise level by law, shape (M,)."""
-    if isinstance(law, KroneckerNoise):
-        return np.diag(law.level_covariance)
-    return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
 
 def widest(

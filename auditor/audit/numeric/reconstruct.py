@@ -141,9 +141,8 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
-"""Counts one block's records, given the place of the coalition, the attack, its copies, its
-estimates and the true values, (b, N)."""
+Count = Callable[[Reconstruction, Arrays, Array, Array], None]
+"""Counts one block's records, given the attack, its copies, its estimates and the true values."""
 
 
 def errors_in_pieces(
@@ -190,7 +189,7 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-    count: Count | None = None,
+    counters: Sequence[Count] = (),
     first: int | None = None,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
@@ -199,8 +198,8 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
-    count : callable, optional
-        Called for the first of coalitions that are alike.
+    counters : sequence of callables, optional
+        By coalition; called for the first of coalitions that are alike.
     first : int, optional
         Place of a redraw's first row; without theory.
 
@@ -223,7 +222,7 @@ def tally_rows(
     alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first or 0):
         estimates, theory = _tally_block(
-            reconstructions, coalitions, alike, around, tally, count, first is None
+            reconstructions, coalitions, alike, around, tally, counters, first is None
         )
         expected += theory
         x = around.block[1]
@@ -245,7 +244,7 @@ def _tally_block(
     alike: Sequence[int],
     around: Around,
     tally: Tally,
-    count: Count | None,
+    counters: Sequence[Count],
     predict: bool,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
@@ -267,8 +266,8 @@ def _tally_block(
             tuple(checked(end, x.shape) for end in ends) if ends else (nothing, nothing),
             nothing if left is None else left,
         )
-        if count is not None:
-            count(place, inner, mine, estimate, x)
+        if counters:
+            counters[place](inner, mine, estimate, x)
     estimates, theories, intervals, candidates = zip(*(found[k] for k in alike), strict=True)
     if tally.confidence is not None:
         low, high = (np.stack(each, axis=1) for each in zip(*intervals, strict=True))
