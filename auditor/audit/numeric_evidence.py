@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Attempt
@@ -12,12 +12,17 @@ from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.numeric.error_tally import TREE_ROWS
 from auditor.base.types import Coalition
 from auditor.numerics.blocks import Moments
-from auditor.results.records import InsiderGain, Pooling, ReleaseEvidence
+from auditor.results.records import InsiderGain, LawTest, Pooling, ReleaseEvidence
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 
 
-def gains_of(opened: Opened) -> dict[Coalition, InsiderGain]:
-    """Insider's gains by pooling, in the first replicate."""
+def gains_of(
+    opened: Opened, tests: Sequence[LawTest] | None = None
+) -> dict[Coalition, InsiderGain]:
+    """Insider's gains by pooling, in the first replicate.
+
+    ``tests`` are those of the law, if known.
+    """
     opened, release = opened.by_record, opened.release
     if (
         not opened.release.joint
@@ -27,20 +32,24 @@ def gains_of(opened: Opened) -> dict[Coalition, InsiderGain]:
         return {}
     most = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
     x, copies = looked_at(release, most if release.kept else law_rows(release))
-    proved = opened.law is not None and release.scheme.makes_copies
+    proved = None
+    if opened.law is not None and release.scheme.makes_copies:
+        tests = law_tests(opened.release, opened.law_within) if tests is None else tests
+        proved = len(tests) * min((test.p for test in tests), default=0.0)
     return insider_gains(opened.needed, x, copies, opened.law, proved)
 
 
 def add_evidence(opened: Opened, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
     """Fill in the evidence: tests of the law, gains by pooling."""
     opened, table = opened.by_record, opened.release.table
-    evidence.law.extend(law_tests(opened.release, opened.law_within))
+    tests = law_tests(opened.release, opened.law_within)
+    evidence.law.extend(tests)
     if opened.estimated:
         evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
     if opened.pooling:
         for found in made.values():
             evidence.paired.update(found.paired)
-        gains = made[INSIDER].gains if INSIDER in made else gains_of(opened)
+        gains = made[INSIDER].gains if INSIDER in made else gains_of(opened, tests)
         evidence.pooling.update(pooling(opened, gains))
 
 

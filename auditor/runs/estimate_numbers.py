@@ -109,7 +109,7 @@ def rebuilt(
         check_affine(affine, view)
         maps = Maps.pad([affine], [everybody], release.copies)
         pieces = errors_in_pieces(maps, blocks, view.centre)
-        values = np.concatenate([x + errors[:, 0] for x, errors in pieces])
+        values = np.concatenate([x + errors[:, 0] for _, x, errors in pieces])
         if law is not None and (affine.fixed or (affine.apart and given.size)):
             theory = held_out_theory(maps, Moments.of(others - view.centre), law)[0, -1:]
     elif isinstance(plugin, RowAttack):

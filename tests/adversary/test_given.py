@@ -88,6 +88,6 @@ def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width
     before = [copy.copy() for copy in copies]
     maps, x = Maps.pad([Affine(weights, offset)], [(1, 2, 3)], 3), rng.standard_normal((n, width))
     pieces = errors_in_pieces(maps, lambda: iter([(0, x, copies)]), centre)
-    found = np.concatenate([here + errors[:, 0] for here, errors in pieces])
+    found = np.concatenate([here + errors[:, 0] for _, here, errors in pieces])
     np.testing.assert_allclose(found, at_once(weights, offset, centre, copies), rtol=0, atol=1e-11)
     assert all((was == copy).all() for was, copy in zip(before, copies, strict=True))

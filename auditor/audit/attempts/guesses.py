@@ -42,7 +42,7 @@ def number_guesses(
     if isinstance(attack, LinearAttack):
         maps = fitted_maps(attack, opened.gathered, knowledge, [coalition])
         pieces = errors_in_pieces(maps, opened.undone(watched), mean)
-        guess = np.concatenate([(x + errors[:, 0])[:, column] for x, errors in pieces])
+        guess = np.concatenate([(x + errors[:, 0])[:, column] for _, x, errors in pieces])
     elif isinstance(attack, RowAttack):
         ((fitted,), (held,)) = fitted_to_rows(opened, attack, knowledge, [coalition], {})
         theirs = ((k, x, [copies[copy - 1] for copy in held]) for k, x, copies in watched())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def linear_errors(
     def by_rows() -> Array:
         rows = opened.undone(opened.judged(knowledge)[0])
         pieces = errors_in_pieces(maps, rows, release.moments.mean)
-        return np.sum([np.einsum("rbn,rbn->bn", each, each) for _, each in pieces], axis=0)
+        return np.sum([np.einsum("rbn,rbn->bn", each, each) for *_, each in pieces], axis=0)
 
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows
@@ -95,17 +96,14 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
         mean, K_X = release.moments.mean, release.moments.covariance
         tally_linear(maps, strided, mean, into, K_X, opened.law_within)
 
-    head, bins = tally.head, tally.bins
-    if head is not None and bins:
-        spread = Tally(tally.scale, bins=bins, reach=tally.reach)
-        count(spread, lambda: release.blocks(head))
-        tally.sums, tally.spread_rows, tally.bins = spread.sums, spread.spread_rows, 0
     sample, tally.sample = tally.sample, None
     if sample is not None:
         count(sample, stride=tally.stride)
     if tally.of_all:
         count(tally)
-    tally.bins, tally.sample = bins, sample
+    elif tally.bins:
+        count(tally, partial(release.blocks, tally.head))
+    tally.sample = sample
 
 
 def _redrawn(opened: Opened, knowledge: Knowledge, fixed: bool) -> Iterable[Gathered]:

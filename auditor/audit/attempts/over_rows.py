@@ -106,11 +106,8 @@ def _over_rows(
         if not opened.replicated:
             blocks, counts = thinned(blocks, counts, apart)
             tally.stride = max(1, tally.stride // apart)
-
-    def count(place: int, *block: Any) -> None:
-        counters[place].add(*block)
-
-    sums, expected = tally_rows(*fits, blocks, counts, tally, count if counters else None)
+    adds = [each.add for each in counters]
+    sums, expected = tally_rows(*fits, blocks, counts, tally, adds)
     return fits, sums, [count for groups in counts for count in groups if count], expected
 
 

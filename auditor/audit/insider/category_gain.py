@@ -69,8 +69,7 @@ def category_gains(
     }
     if not ordered or size < 2:
         return {}
-    within = widest(ordered)
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:TREE_FITS]
+    within, fitted = widest(ordered, TREE_FITS)
     x, copies = rows(sorted({copy for one in fitted for copy in ordered[one]}))
     if len(x) < FEWEST_TREE_ROWS:
         return {}
@@ -78,7 +77,7 @@ def category_gains(
     for one in fitted:
         found = correlations(x, [copies[copy] for copy in ordered[one]], size)
         gains[one] = InsiderGain(ordered[one][0], one, *found, len(x))
-    return {one: gains[of] for one, of in within.items() if of in gains}
+    return {one: gains[of] for one, of in within.items()}
 
 
 def correlations(

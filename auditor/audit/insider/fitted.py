@@ -12,7 +12,7 @@ at a constant's median error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import mode
 from typing import Any
 
@@ -200,16 +200,22 @@ def candidates(
 def on_line(x: Array, columns: Array, taught: Indices) -> Array:
     """Values on the commonest line of the column that shows most values exactly."""
     most, found, taught = 0, np.full(len(x), x[taught].mean()), few_of(taught)
+    for v, slope in slopes(x, columns, taught):
+        y = v[taught]
+        rest = slope * x[taught] - y
+        start = commonest(rest)
+        hits = int((np.abs(rest - start) <= 1e-6 + 1e-9 * np.abs(y)).sum())
+        if hits > most:
+            most, found = hits, (v + start) / slope
+    return found
+
+
+def slopes(x: Array, columns: Array, taught: Indices) -> Iterator[tuple[Array, float]]:
+    """Yield columns with their commonest slope between neighbours in the order of x, if not 0."""
     values, first = np.unique(x[taught], return_index=True)
     for v in columns.T if len(values) > 1 else ():
-        y = v[taught]
-        if slope := commonest(np.diff(y[first]) / np.diff(values)):
-            rest = slope * x[taught] - y
-            start = commonest(rest)
-            hits = int((np.abs(rest - start) <= 1e-6 + 1e-9 * np.abs(y)).sum())
-            if hits > most:
-                most, found = hits, (v + start) / slope
-    return found
+        if slope := commonest(np.diff(v[taught][first]) / np.diff(values)):
+            yield v, slope
 
 
 def commonest(values: Array) -> float:
@@ -256,17 +262,13 @@ def along(v: Array, x: Array, taught: Indices, window: int, few: int) -> Array:
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
     """Nearest values at multiples of a step from a known column over its slope.
 
-    The column, of shape (n, q), with the largest step in the training rows. Its slope is the
-    commonest between neighbours in the order of x.
+    The column, of shape (n, q), with the largest step in the training rows; see ``slopes``.
     """
     best, apart = 0.0, guess
-    values, first = np.unique(x[taught], return_index=True)
-    for v in known.T if len(values) > 1 else ():
-        y = v[taught]
-        if slope := commonest(np.diff(y[first]) / np.diff(values)):
-            start = slope * x[taught[0]] - y[0]
-            step = common_step(slope * x[taught] - y - start) / abs(slope)
-            best, apart = max((best, apart), (step, (v + start) / slope), key=lambda one: one[0])
+    for v, slope in slopes(x, known, taught):
+        rest = slope * x[taught] - v[taught]
+        step = common_step(rest - rest[0]) / abs(slope)
+        best, apart = max((best, apart), (step, (v + rest[0]) / slope), key=lambda one: one[0])
     return apart + best * np.round((guess - apart) / best) if best else guess
 
 

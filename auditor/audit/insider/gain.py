@@ -1,8 +1,11 @@
 """Gain of pooling: whether other copies or noise tell more than one.
 
-Rows are dealt into three parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals
-in the first part and judged on the second, then fitted to both and judged on the third. Two halves
+Rows are dealt into parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals in
+the first part and judged on the second, then fitted to both and judged on the third. Two halves
 that judge each other would have nearly equal sums.
+
+Where a law is proved, two parts of ``QUICK_ROWS`` rows are looked at first. If scores deviate from
+the law, or the first look shows a gain, three parts of ``PROVED_ROWS`` rows decide.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -27,12 +30,14 @@ output.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.learner import WEAK, dealt, few_of, fit, grower, least_squares
+from auditor.audit.law_tests.scores import runs
 from auditor.audit.numeric.error_tally import (
     FEWEST_TREE_ROWS,
     TREE_FITS,
@@ -62,8 +67,10 @@ RUN, RUNS = 64, 32
 """Neighbouring rows that are taken together, as in a series; fewest runs of a table."""
 FEWEST_DEGREES = 3.0
 """Fewest degrees of freedom of ρ: one row makes up the sum."""
-PROVED_FITS, PROVED_ROWS = 1, 10_000
-"""Coalitions measured if a law decides, the widest, and most rows."""
+PROVED_FITS, PROVED_ROWS, QUICK_ROWS = 1, 10_000, 4_000
+"""Coalitions measured if a law decides, the widest; most rows; and most rows of a first look."""
+UNCLEAR = 0.05
+"""Largest p-value of scores or of a first look that calls for a second."""
 NEAR = 5, 33
 """Neighbouring rows of the best copy that are averaged, for series."""
 SHIFTS = 3
@@ -75,7 +82,7 @@ def insider_gains(
     x: Array,
     copies: Sequence[Array],
     law: NoiseLaw | None,
-    proved: bool = False,
+    proved: float | None = None,
 ) -> dict[Coalition, InsiderGain]:
     """Learner's gain in coalitions of two copies or more.
 
@@ -88,8 +95,8 @@ def insider_gains(
         Rows in runs of neighbours.
     law : NoiseLaw or None
         Determines the copy with least noise, or else the rows do.
-    proved : bool
-        Whether the law decides.
+    proved : float, optional
+        Least p-value of the scores, if the law decides.
     """
     whole = np.isfinite(x).all(axis=1) & np.all(
         [np.isfinite(copy).all(axis=1) for copy in copies], axis=0
@@ -98,17 +105,18 @@ def insider_gains(
     wide = not_known_to_gain(coalitions, law)
     if len(x) < FEWEST_TREE_ROWS or not wide:
         return {}
-    levels = measured_levels(x, copies) if law is None else noise_levels(law)
+    levels = measured_levels(x, copies) if law is None else (law.deviations**2).sum(axis=1)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
-    most = min(PROVED_FITS if proved else TREE_FITS, TREE_TARGETS // x.shape[1])
-    within = widest(ordered)
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
-    few, many = TREE_ROWS // max(1, len(fitted) - 1), PROVED_ROWS if proved else TREE_ROWS
-    gains = {
-        one: _gain(ordered[one], x, copies, law, few if place else many)
-        for place, one in enumerate(fitted)
-    }
-    return {one: gains[within[one]] for one in wide if within[one] in gains}
+    fits, many = (TREE_FITS, TREE_ROWS) if proved is None else (PROVED_FITS, PROVED_ROWS)
+    within, fitted = widest(ordered, min(fits, TREE_TARGETS // x.shape[1]))
+    few, gains = TREE_ROWS // max(1, len(fitted) - 1), dict[Coalition, InsiderGain]()
+    quick = len(x) > QUICK_ROWS and (proved or 0.0) >= UNCLEAR
+    for place, one in enumerate(fitted):
+        gain = partial(_gain, ordered[one], x, copies, law)
+        gains[one] = gain(QUICK_ROWS, 2) if quick else gain(few if place else many)
+        if quick and gains[one].p_value(0.0) < UNCLEAR:
+            gains[one] = gain(many)
+    return {one: gains[of] for one, of in within.items()}
 
 
 def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
@@ -117,32 +125,33 @@ def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
     return np.array([((copy - x).var(axis=0) / own).sum() for copy in copies])
 
 
-def noise_levels(law: NoiseLaw) -> Array:
-    """Each copy's noise level by law, shape (M,)."""
-    if isinstance(law, KroneckerNoise):
-        return np.diag(law.level_covariance)
-    return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
-
-
-def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
-    """Each coalition's widest one with its best copy."""
+def widest(
+    ordered: Mapping[Coalition, Sequence[int]], most: int
+) -> tuple[dict[Coalition, Coalition], list[Coalition]]:
+    """Each coalition's widest one with its best copy, of the ``most`` widest; and these."""
     found = {}
     for one, copies in ordered.items():
         holding = [
             wide for wide in ordered if ordered[wide][0] == copies[0] and set(one) <= set(wide)
         ]
         found[one] = max(holding, key=lambda wide: (len(wide), wide))
-    return found
+    chosen = sorted(set(found.values()), key=lambda one: (-len(one), one))[:most]
+    return {one: wide for one, wide in found.items() if wide in chosen}, chosen
 
 
 def _gain(
-    members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int
+    members: Sequence[int],
+    x: Array,
+    copies: Sequence[Array],
+    law: NoiseLaw | None,
+    rows: int,
+    parts: int = 3,
 ) -> InsiderGain:
     shown, rows = trees_shown(rows, x.shape[1], len(members))
     members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
-    chosen = _runs(len(x), rows)
+    chosen = runs(len(x), rows)
     found = correlations(
-        x[chosen], [copies[copy - 1][chosen] for copy in members], unmixing(x, law, members)
+        x[chosen], [copies[copy - 1][chosen] for copy in members], unmixing(x, law, members), parts
     )
     r, error, degrees = (tuple(part.tolist()) for part in found)
     return InsiderGain(members[0], tuple(sorted(members)), r, error, degrees, len(chosen))
@@ -157,19 +166,8 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
     return undo_root(of_two[:N, :N] - of_two[:N, N:] - of_two[N:, :N] + of_two[N:, N:])
 
 
-def _runs(length: int, wanted: int) -> Indices:
-    blocks = (
-        np.arange(length).reshape(1, -1)
-        if length <= wanted
-        else np.arange(length - length % RUN).reshape(-1, RUN)
-    )
-    return blocks[
-        np.linspace(0, len(blocks) - 1, max(1, min(len(blocks), wanted // RUN))).astype(np.intp)
-    ].ravel()
-
-
 def correlations(
-    x: Array, copies: Sequence[Array], unmix: Array | None = None
+    x: Array, copies: Sequence[Array], unmix: Array | None = None, parts: int = 3
 ) -> tuple[Array, Array, Array]:
     """``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
 
@@ -182,6 +180,8 @@ def correlations(
         The best one first, then by level.
     unmix : ndarray of shape (N, N), optional
         As of ``Shown``.
+    parts : int
+        Of the rows.
     """
     n, N = x.shape
     best, found = copies[0], np.zeros((3, N))
@@ -194,8 +194,8 @@ def correlations(
         return found[0], found[1], found[2]
     run = min(RUN, max(1, n // RUNS))
     # In a series the row before and its noise would betray this row.
-    parts = dealt(n, stream(0, "insider gain"), run, 3)
-    folds = [parts[0], np.sort(np.concatenate(parts[:2]))]
+    dealt_rows = dealt(n, stream(0, "insider gain"), run, parts)
+    folds = [np.sort(np.concatenate(dealt_rows[:k])) for k in range(1, parts)]
     near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
     alone = np.hstack([best, *near])
     first = np.array(
@@ -203,7 +203,7 @@ def correlations(
     )
     for j, models in enumerate(fit(whole, x, folds, WEAK, "gain", first, run)):
         r, apart = np.zeros(n), np.zeros(n)
-        for model, f, tested in zip(models, first, parts[1:], strict=True):
+        for model, f, tested in zip(models, first, dealt_rows[1:], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
             g, *again = (model.predict(each, tested)[tested] for each in (whole, *replaced))
             apart[tested] = g - np.mean(again, axis=0)

@@ -141,13 +141,14 @@ FEWEST_ROWS = 256
 """Fewest rows that are counted at once, so that counting cells costs little."""
 
 
-Count = Callable[[int, Reconstruction, Arrays, Array, Array], None]
-"""Counts one block's records, given the place of the coalition, the attack, its copies, its
-estimates and the true values, (b, N)."""
+Count = Callable[[Reconstruction, Arrays, Array, Array], None]
+"""Counts one block's records, given the attack, its copies, its estimates and the true values."""
 
 
-def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield pieces: x, (b, N), and errors, (b, B, N)."""
+def errors_in_pieces(
+    maps: Maps, blocks: Blocks, centre: Array
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield pieces: first row in the block, x, (b, N), and errors, (b, B, N)."""
     B, N, MN = maps.weights.shape
     # x̂ − x = c − (I − V) v + W y in one product
     parts = (maps.offsets[..., None], -maps.own, maps.weights)
@@ -157,7 +158,7 @@ def errors_in_pieces(maps: Maps, blocks: Blocks, centre: Array) -> Iterator[tupl
         for start in range(0, len(x), size):
             rows = np.hstack([part[start : start + size] for part in (x, *copies)])
             v = np.hstack([np.ones((len(rows), 1)), rows - np.tile(centre, 1 + MN // N)])
-            yield rows[:, :N], (v @ everything).reshape(len(v), B, N)
+            yield start, rows[:, :N], (v @ everything).reshape(len(v), B, N)
 
 
 def tally_linear(
@@ -169,8 +170,8 @@ def tally_linear(
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
-    for x, errors in errors_in_pieces(maps, blocks, centre):
-        tally.add(errors, x)
+    for start, x, errors in errors_in_pieces(maps, blocks, centre):
+        tally.add(errors, x, start)
         if spread is not None:
             bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, x - centre)
             tally.expect(bias, spread, x)
@@ -188,8 +189,8 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-    count: Count | None = None,
-    first: int = 0,
+    counters: Sequence[Count] = (),
+    first: int | None = None,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
 
@@ -197,10 +198,10 @@ def tally_rows(
     ----------
     counts : sequence of lists of int
         Rows of each row group, by block.
-    count : callable, optional
-        Called for the first of coalitions that are alike.
-    first : int
-        Place of the first row.
+    counters : sequence of callables, optional
+        By coalition; called for the first of coalitions that are alike.
+    first : int, optional
+        Place of a redraw's first row; without theory.
 
     Returns
     -------
@@ -219,8 +220,10 @@ def tally_rows(
     group = np.repeat(np.arange(len(sizes)), sizes)
     sums, expected = np.zeros((len(sizes), B, N)), np.zeros(B)
     alike, size, done = first_alike(reconstructions, coalitions), CHUNK_VALUES // (B * N), 0
-    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
-        estimates, theory = _tally_block(reconstructions, coalitions, alike, around, tally, count)
+    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first or 0):
+        estimates, theory = _tally_block(
+            reconstructions, coalitions, alike, around, tally, counters, first is None
+        )
         expected += theory
         x = around.block[1]
         for start in range(0, len(x), max(FEWEST_ROWS, size)):
@@ -241,7 +244,8 @@ def _tally_block(
     alike: Sequence[int],
     around: Around,
     tally: Tally,
-    count: Count | None,
+    counters: Sequence[Count],
+    predict: bool,
 ) -> tuple[list[Array], list[float]]:
     x, wide = readable([around.block[1], around.x])
     copies, nothing = readable(around.copies), np.full(x.shape, np.nan)
@@ -250,7 +254,8 @@ def _tally_block(
         fitted, held = reconstructions[place], [copies[copy - 1] for copy in coalitions[place]]
         tables = [*with_known(fitted, held, wide), wide]
         inner, (*mine, true) = shown(fitted, tables, around.before, len(x), around.first)
-        estimate, theory = checked(inner.rows(mine), x.shape), inner.expected(true)
+        estimate = checked(inner.rows(mine), x.shape)
+        theory = inner.expected(true) if predict else None
         ends = None if tally.confidence is None else inner.intervals(mine, tally.confidence)
         left = inner.candidates(mine) if tally.candidates else None
         if left is not None:  # NaN is kept
@@ -261,8 +266,8 @@ def _tally_block(
             tuple(checked(end, x.shape) for end in ends) if ends else (nothing, nothing),
             nothing if left is None else left,
         )
-        if count is not None:
-            count(place, inner, mine, estimate, x)
+        if counters:
+            counters[place](inner, mine, estimate, x)
     estimates, theories, intervals, candidates = zip(*(found[k] for k in alike), strict=True)
     if tally.confidence is not None:
         low, high = (np.stack(each, axis=1) for each in zip(*intervals, strict=True))
