@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Levels, Pair
@@ -57,10 +56,10 @@ class Independent(FreshNoise):
     class Parameters(PluginParameters):
         """Covariance of the noise across attributes, and its distribution."""
 
-        noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
-        distribution: Literal["gaussian", "uniform"] = Field(
-            "gaussian", description="gaussian, or uniform with the same covariance"
-        )
+        noise: NoiseShape = "white"
+        """shape of the noise across attributes, K_0"""
+        distribution: Literal["gaussian", "uniform"] = "gaussian"
+        """gaussian, or uniform with the same covariance"""
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
@@ -134,10 +133,8 @@ class CornerWave(AdditiveScheme):
     class Parameters(AdditiveScheme.Parameters):
         """Noise shape and sampling algorithm; all four algorithms have one law."""
 
-        algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
-            "bridge",
-            description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
-        )
+        algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = "bridge"
+        """bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3"""
         serial: Serial = "none"
 
     level_covariance = staticmethod(min_covariance)

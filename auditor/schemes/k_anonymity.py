@@ -76,39 +76,26 @@ class AnonymousScheme(Scheme):
     class Parameters(PluginParameters):
         """Quasi-identifiers, sensitive attribute, and class rules besides k."""
 
-        quasi: list[str] = Field(
-            min_length=1, description="attributes that identify when taken together"
-        )
-        sensitive: str = Field(description="the attribute to protect; released as it is")
-        distinct: int = Field(
-            1, ge=1, description="fewest distinct sensitive values in a class (distinct ℓ)"
-        )
-        entropy: float = Field(1.0, ge=1, description="least entropy ℓ of a class")
-        alpha: float = Field(
-            1.0, gt=0, le=1, description="largest share of one sensitive value in a class"
-        )
-        t: float = Field(
-            1.0, ge=0, le=1, description="largest earth mover's distance of a class from the table"
-        )
-        recursive: list[float] | None = Field(
-            None,
-            min_length=2,
-            max_length=2,
-            description="[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones",
-        )
-        confidential: list[float | str] = Field(
-            [], description="sensitive values that nobody may infer"
-        )
-        confidence: float = Field(
-            1.0, gt=0, le=1, description="largest share of one confidential value in a class"
-        )
-        range: float = Field(
-            0.0,
-            ge=0,
-            le=1,
-            description="least range of a class's sensitive values, over the table's: e of (k, e), "
-            "whose k is `distinct`",
-        )
+        quasi: list[str] = Field(min_length=1)
+        """attributes that identify when taken together"""
+        sensitive: str
+        """the attribute to protect; released as it is"""
+        distinct: int = Field(1, ge=1)
+        """fewest distinct sensitive values in a class (distinct ℓ)"""
+        entropy: float = Field(1.0, ge=1)
+        """least entropy ℓ of a class"""
+        alpha: float = Field(1.0, gt=0, le=1)
+        """largest share of one sensitive value in a class"""
+        t: float = Field(1.0, ge=0, le=1)
+        """largest earth mover's distance of a class from the table"""
+        recursive: list[float] | None = Field(None, min_length=2, max_length=2)
+        """[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones"""
+        confidential: list[float | str] = Field([])
+        """sensitive values that nobody may infer"""
+        confidence: float = Field(1.0, gt=0, le=1)
+        """largest share of one confidential value in a class"""
+        range: float = Field(0.0, ge=0, le=1)
+        """least range of a class's sensitive values, over the table's: e of (k, e), whose k is `distinct`"""
 
         @model_validator(mode="after")
         def _consistent_names(self) -> Any:
@@ -294,16 +281,12 @@ class KAnonymity(AnonymousScheme):
     class Parameters(AnonymousScheme.Parameters):
         """Quasi-identifiers, sensitive attribute, class rules and method."""
 
-        method: Literal["mondrian", "full-domain"] = Field(
-            "mondrian", description="median cuts, or one bin width per attribute"
-        )
-        rungs: dict[str, list[float]] | None = Field(
-            None,
-            description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last",
-        )
-        suppress: float = Field(
-            0.05, ge=0, lt=1, description="full-domain: share of the records that may be suppressed"
-        )
+        method: Literal["mondrian", "full-domain"] = "mondrian"
+        """median cuts, or one bin width per attribute"""
+        rungs: dict[str, list[float]] | None = None
+        """full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"""
+        suppress: float = Field(0.05, ge=0, lt=1)
+        """full-domain: share of the records that may be suppressed"""
 
         @model_validator(mode="after")
         def _consistent(self) -> Any:

@@ -155,12 +155,10 @@ class RotationNoise(TransformScheme):
     class Parameters(PluginParameters):
         """Dependence of noise between copies, and their rotations."""
 
-        noise: Literal["fresh", "corner-wave"] = Field(
-            "fresh", description="new noise in every copy, or nested as li2012 has it"
-        )
-        rotations: Literal["fresh", "shared"] = Field(
-            "fresh", description="a rotation for each copy, or one for all"
-        )
+        noise: Literal["fresh", "corner-wave"] = "fresh"
+        """new noise in every copy, or nested as li2012 has it"""
+        rotations: Literal["fresh", "shared"] = "fresh"
+        """a rotation for each copy, or one for all"""
         translation: Translated = False
 
     def default_levels(self) -> tuple[float, ...]:
@@ -205,14 +203,12 @@ class RandomProjection(TransformScheme):
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and number of copies."""
 
-        dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
-        variance: Annotated[float, Field(gt=0)] | None = Field(
-            None,
-            description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
-        )
-        matrix: Literal["gaussian", "dct"] = Field(
-            "gaussian", description="normal entries, or a truncated cosine transform"
-        )
+        dimensions: int = Field(ge=1, le=10_000)
+        """columns n' of a copy"""
+        variance: Annotated[float, Field(gt=0)] | None = None
+        """variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average"""
+        matrix: Literal["gaussian", "dct"] = "gaussian"
+        """normal entries, or a truncated cosine transform"""
         copies: Count = 1
 
         @model_validator(mode="after")

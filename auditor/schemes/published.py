@@ -61,20 +61,15 @@ class FileScheme(Scheme):
     class Parameters(PluginParameters):
         """Files of the copies, and their match to the original."""
 
-        copies: list[str] = Field(
-            description="paths of .csv or .parquet files, in order of release",
-            min_length=1,
-            max_length=10_000,
-        )
+        copies: list[str] = Field(min_length=1, max_length=10_000)
+        """paths of .csv or .parquet files, in order of release"""
         key: str | None = Field(
             None,
             description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
             "another order and lack some; without it, rows must match one to one",
         )
-        aligned: bool = Field(
-            False,
-            description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
-        )
+        aligned: bool = False
+        """whether you vouch that rows and columns are the original's, and what looks otherwise is not refused"""
 
     def count(self, levels: Levels) -> int:
         return len(self.parameters.copies)
@@ -179,10 +174,8 @@ class Published(FileScheme):
     class Parameters(FileScheme.Parameters):
         """Files of the copies, and the law that they state."""
 
-        law: Plain | None = Field(
-            None,
-            description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
-        )
+        law: Plain | None = None
+        """{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"""
 
         @field_validator("law")
         @classmethod

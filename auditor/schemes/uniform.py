@@ -257,10 +257,8 @@ class UniformMultilevel(RetentionReplacement):
     class Parameters(RetentionReplacement.Parameters):
         """Replacement distribution and implementation; both have one law."""
 
-        implementation: Literal["process", "multi-pert"] = Field(
-            "process",
-            description="process: a look-up in a stream of replacements; multi-pert: the paper's Figure 3 on compressed histories",
-        )
+        implementation: Literal["process", "multi-pert"] = "process"
+        """process: a look-up in a stream of replacements; multi-pert: the paper's Figure 3 on compressed histories"""
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies

@@ -65,12 +65,8 @@ class CensusLike(Synthetic):
     class Parameters(PluginParameters):
         """The correlation, which Table 3 omits."""
 
-        correlation: float = Field(
-            default=0.17,
-            gt=-1,
-            lt=1,
-            description="Correlation of age and income in the table drawn, exactly.",
-        )
+        correlation: float = Field(0.17, gt=-1, lt=1)
+        """Correlation of age and income in the table drawn, exactly."""
 
     def width(self) -> int:
         return 2
@@ -242,7 +238,8 @@ class UniformValues(Values):
     class Parameters(PluginParameters):
         """Number of values."""
 
-        values: int = Field(50, ge=1, le=MOST_VALUES, description="Number of values in the domain.")
+        values: int = Field(50, ge=1, le=MOST_VALUES)
+        """Number of values in the domain."""
 
     def weights(self) -> Array:
         return np.full(self.parameters.values, 1 / self.parameters.values)

@@ -274,7 +274,8 @@ class AdditiveScheme(Scheme):
     class Parameters(PluginParameters):
         """Parameters of every additive scheme; a subclass may redefine ``noise``."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+        noise: NoiseShape = "data"
+        """shape of the noise across attributes, K_0"""
 
     @property
     def distribution(self) -> Distribution:

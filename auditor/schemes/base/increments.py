@@ -173,10 +173,8 @@ class ProcessScheme(AdditiveScheme):
     class Parameters(PluginParameters):
         """Variance of each attribute's noise at level 1."""
 
-        noise: ProductShape = Field(
-            "data",
-            description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated",
-        )
+        noise: ProductShape = "data"
+        """variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated"""
 
     @property
     def distribution(self) -> Distribution:
@@ -253,10 +251,8 @@ class LatticeScheme(ProcessScheme):
     class Parameters(ProcessScheme.Parameters):
         """Variance of each attribute's noise at level 1, and its unit."""
 
-        unit: Unit | dict[str, Unit] | None = Field(
-            None,
-            description="step that divides values and noise, for all columns or by column; by default each column's recording step",
-        )
+        unit: Unit | dict[str, Unit] | None = None
+        """step that divides values and noise, for all columns or by column; by default each column's recording step"""
 
     def units(self, table: TableMoments) -> Array:
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))

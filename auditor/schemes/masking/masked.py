@@ -21,7 +21,6 @@ from abc import abstractmethod
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base import AuditorError, did_you_mean
 from auditor.base.types import Array, Arrays, Flags, Indices, Levels, Shape
@@ -83,13 +82,10 @@ class Rounding(MaskedScheme):
     class Parameters(PluginParameters):
         """Rounding rule and origin."""
 
-        to: Literal["nearest", "unbiased"] = Field(
-            "nearest", description="the nearest multiple, or one of the two around with no bias"
-        )
-        origin: Literal["zero", "random"] = Field(
-            "zero",
-            description="whether multiples count from 0 or from a secret place in every copy",
-        )
+        to: Literal["nearest", "unbiased"] = "nearest"
+        """the nearest multiple, or one of the two around with no bias"""
+        origin: Literal["zero", "random"] = "zero"
+        """whether multiples count from 0 or from a secret place in every copy"""
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         base = level * X.std(axis=0)
@@ -141,12 +137,10 @@ class TopCoding(MaskedScheme):
     class Parameters(PluginParameters):
         """Ends to code, and the code."""
 
-        ends: Literal["top", "bottom", "both"] = Field(
-            "top", description="which end of every column is coded"
-        )
-        code: Literal["quantile", "mean"] = Field(
-            "quantile", description="the quantile, or the mean of what is coded: totals stay"
-        )
+        ends: Literal["top", "bottom", "both"] = "top"
+        """which end of every column is coded"""
+        code: Literal["quantile", "mean"] = "quantile"
+        """the quantile, or the mean of what is coded: totals stay"""
 
     @property
     def level_range(self) -> LevelRange:  # type: ignore[override]
@@ -240,10 +234,8 @@ class DataSwapping(MaskedScheme):
     class Parameters(PluginParameters):
         """Restriction on the pairs."""
 
-        within: str | None = Field(
-            None,
-            description="column whose value both records of a pair have; it is not swapped itself",
-        )
+        within: str | None = None
+        """column whose value both records of a pair have; it is not swapped itself"""
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
@@ -358,10 +350,8 @@ class MultiplicativeNoise(Scheme):
     class Parameters(PluginParameters):
         """Distribution of the factors."""
 
-        logs: bool = Field(
-            False,
-            description="whether normal noise is added to the logarithms; unbiased on the original scale",
-        )
+        logs: bool = False
+        """whether normal noise is added to the logarithms; unbiased on the original scale"""
 
     def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         w = np.asarray(levels, dtype=float)

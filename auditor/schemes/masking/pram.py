@@ -66,13 +66,10 @@ class Pram(UniformScheme):
     class Parameters(PluginParameters):
         """The matrix, and whether to preserve shares."""
 
-        matrix: Matrix | dict[str, Matrix] = Field(
-            description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
-        )
-        invariant: bool = Field(
-            False,
-            description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares",
-        )
+        matrix: Matrix | dict[str, Matrix]
+        """rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"""
+        invariant: bool = False
+        """whether to follow with the reverse matrix (Bayes' rule), which preserves shares"""
 
         @field_validator("matrix")
         @classmethod
