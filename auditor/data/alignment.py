@@ -94,7 +94,7 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
 
 
 def _varied(X: Array, Y: Array) -> Flags:
-    return np.asarray((np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0))
+    return (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
 
 
 def _both(X: Array, Y: Array) -> tuple[Pair, ...]:
@@ -161,15 +161,13 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
     """
     deviations = np.std(X, axis=0), np.std(Y, axis=0)
     rho = np.minimum(*deviations) / np.maximum(*deviations)
-    return np.asarray(
-        np.arctanh(np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12)))
-        * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3))
-    )
+    rho = np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12))
+    return np.arctanh(rho) * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3))
 
 
 def _peak(X: Array, Y: Array) -> Array:
     fourth = [np.mean(standardised(column_ranks(part)) ** 4, axis=0) for part in (X, Y)]
-    return np.asarray(np.maximum(1.0, np.maximum(*fourth) / 3))
+    return np.maximum(1.0, np.maximum(*fourth) / 3)
 
 
 def z_scores(X: Array, Y: Array) -> Array:
@@ -178,7 +176,7 @@ def z_scores(X: Array, Y: Array) -> Array:
 
 
 def _fisher(r: Array, n: int) -> Array:
-    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, n - 3)))
+    return np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, n - 3))
 
 
 def _mixed_chance(X: Array, Y: Array) -> float:

@@ -126,7 +126,7 @@ def correlation(K: Array) -> Array:
     """Covariance's correlations, 0 for a constant, shape (N, N)."""
     scale = deviations(K)
     product = np.outer(scale, scale)
-    C: Array = quotient(K, product)
+    C = quotient(K, product)
     np.fill_diagonal(C, 1.0)
     return C
 

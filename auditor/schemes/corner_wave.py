@@ -63,8 +63,7 @@ class Independent(FreshNoise):
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
-        chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
-        return chosen
+        return self.parameters.distribution
 
 
 @register

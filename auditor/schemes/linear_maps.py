@@ -166,10 +166,7 @@ class RotationNoise(TransformScheme):
 
     @property
     def additive(self) -> AdditiveScheme:
-        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(
-            noise="white"
-        )
-        return scheme
+        return registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size

@@ -128,14 +128,12 @@ class PublishedCategories(FileScheme, UniformScheme):
     def channel(self, levels: Levels, size: int) -> UniformLaw:
         if (stated := self.stated()) is None:
             return self.estimated()
-        law: UniformLaw = stated.over(categories_of(self.audited_table)).channel(levels, size)
-        return law
+        return stated.over(categories_of(self.audited_table)).channel(levels, size)
 
     def replaced_by(self, size: int) -> Array | None:
         if (stated := self.stated()) is None:
             return None
-        pi: Array | None = stated.over(categories_of(self.audited_table)).replaced_by(size)
-        return pi
+        return stated.over(categories_of(self.audited_table)).replaced_by(size)
 
     def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
         """Law estimated from some records, or from all."""

@@ -220,7 +220,7 @@ def whitened(scores: Array) -> Array:
     centred = scores - scores.mean(axis=0)
     # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
     s, U = np.linalg.eigh(centred.T @ centred / len(centred))
-    return np.asarray(centred @ ((U / np.sqrt(s)) @ U.T))
+    return centred @ ((U / np.sqrt(s)) @ U.T)
 
 
 # -- Independent attributes with chosen shapes, for tests of identification ------------------------

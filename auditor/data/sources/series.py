@@ -63,7 +63,7 @@ def autoregression(e: Array, a: float) -> Array:
     """
     driven = np.sqrt(1.0 - a**2) * e
     driven[:1] = e[:1]
-    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0))
+    return scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0)
 
 
 @register

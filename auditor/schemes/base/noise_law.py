@@ -182,7 +182,7 @@ class KroneckerNoise:
         if not self.one_process:
             return psd_root(Sigma)
         low, high = _increments(np.clip(np.diag(Sigma), 0.0, None))
-        return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
+        return np.where(high <= np.diag(Sigma)[:, None], np.sqrt(high - low), 0.0)
 
 
 @unprinted

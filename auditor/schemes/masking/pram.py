@@ -102,7 +102,7 @@ class Pram(UniformScheme):
             )
         remedy = "; {column: [[...]]} gives one for each"
         parts = by_attribute(self.parameters.matrix, table, "matrix", "none", "rows", remedy)
-        P = reduce(lambda one, other: np.asarray(np.kron(one, other)), map(np.array, parts))
+        P = reduce(np.kron, map(np.array, parts))
         made = copy.copy(self)
         made._P = invariant(P, table.prior) if self.parameters.invariant else P
         return made

@@ -362,10 +362,8 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
     size = math.prod(shape)
     if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
         each = zip(*(np.unravel_index(codes, tuple(shape)) for codes in (x, y)), shape, strict=True)
-        parts = [transitions(a, b, (values,)) for a, b, values in each]
-        return reduce(
-            lambda T, other: np.asarray(np.kron(T, other)), [T for T, _ in parts]
-        ), math.fsum(log for _, log in parts)
+        parts, logs = zip(*(transitions(a, b, (values,)) for a, b, values in each), strict=True)
+        return reduce(np.kron, parts), math.fsum(logs)
     U = transition_matrix(estimated_retention(x, y, size), size)
     counts = np.bincount(x.astype(int) * size + y, minlength=size**2).reshape(size, size)
     log, w = max((evidence(counts, w * U), w) for w in RECORDS_BY_LAW)
