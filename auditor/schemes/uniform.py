@@ -24,14 +24,13 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
-from copy import copy
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorError, AuditorWarning
+from auditor.base import AuditorWarning
 from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
@@ -202,30 +201,20 @@ class RetentionReplacement(UniformScheme):
         def _distribution(cls, stated: Replacement) -> Replacement:
             return checked(stated)
 
-    _pi: Array | None = None
-
     @property
     def _stated(self) -> Replacement:
         return getattr(self.parameters, "replacement", "uniform")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
-        if note := never_drawn(self.over(categories_of(table))._pi):
+        if note := never_drawn(self._fit(categories_of(table))):
             warnings.warn(AuditorWarning(f"{self.name}: {note}"), stacklevel=2)
 
-    def over(self, table: CategoricalTable) -> Self:
-        if self._pi is not None:
-            return self
-        made = copy(self)
-        made._pi = distribution(self._stated, table)
-        return made
+    def _fit(self, table: CategoricalTable) -> Array | None:
+        return distribution(self._stated, table)
 
     def replaced_by(self, size: int) -> Array | None:
-        if self._stated != "uniform" and (self._pi is None or self._pi.size != size):
-            raise AuditorError(
-                "`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law"
-            )
-        return self._pi
+        return None if self._stated == "uniform" else self.fitted(size)
 
 
 @register

@@ -85,21 +85,15 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     """
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
         raise ValueError("`plan` must draw every new copy once")
-    drawn = set(range(existing + 1))
+    drawn, new = set(range(existing + 1)), range(existing + 1, copies + 1)
     for step in steps:
-        for parent, _ in step.parents:
-            if parent not in drawn:
-                raise ValueError(
-                    f"`plan` draws copy {step.copy} from copy {parent}, which is not drawn by then"
-                )
+        lacking = [f"copy {parent}" for parent, _ in step.parents if parent not in drawn]
+        lacking += [f"the innovation of copy {of}" for of, _ in step.fresh if of not in new]
+        if lacking:
+            raise ValueError(
+                f"`plan` draws copy {step.copy} from {lacking[0]}, which it has not then"
+            )
         drawn.add(step.copy)
-        for innovation, _ in step.fresh:
-            if not existing < innovation <= copies:
-                why = "is out already and whose noise is not kept"
-                why = why if 0 < innovation <= existing else "is not among the new ones"
-                raise ValueError(
-                    f"`plan` draws copy {step.copy} with the innovation of copy {innovation}, which {why}"
-                )
 
 
 def implied_level_covariance(

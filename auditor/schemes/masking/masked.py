@@ -27,6 +27,7 @@ from auditor.base.types import Array, Arrays, Flags, Indices, Levels, Shape
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
+from auditor.numerics.statistics import rows_by_value
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -257,19 +258,6 @@ class DataSwapping(MaskedScheme):
                 one, other = pairs(rows, level, rng)
                 Y[one, j], Y[other, j] = X[other, j], X[one, j]
         return Y
-
-
-def rows_by_value(x: Array) -> list[Indices]:
-    """Rows of each distinct value of a column, ascending.
-
-    Examples
-    --------
-    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
-    [[1], [0, 2]]
-    """
-    return np.split(
-        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
-    )
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:

@@ -14,10 +14,9 @@ matrix is public.
 
 from __future__ import annotations
 
-import copy
 from functools import reduce
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -87,15 +86,11 @@ class Pram(UniformScheme):
                         )
             return stated
 
-    _P: Array | None = None
-
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
         self.over(categories_of(table))
 
-    def over(self, table: CategoricalTable) -> Self:
-        if self._P is not None:
-            return self
+    def _fit(self, table: CategoricalTable) -> Array:
         if table.size > MOST_VALUES:
             raise AuditorError(
                 f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns"
@@ -103,20 +98,14 @@ class Pram(UniformScheme):
         remedy = "; {column: [[...]]} gives one for each"
         parts = by_attribute(self.parameters.matrix, table, "matrix", "none", "rows", remedy)
         P = reduce(np.kron, map(np.array, parts))
-        made = copy.copy(self)
-        made._P = invariant(P, table.prior) if self.parameters.invariant else P
-        return made
+        return invariant(P, table.prior) if self.parameters.invariant else P
 
     def transition(self, level: float, size: int) -> Array:
         """``T(p)``, shape (s, s).
 
         ``AuditorError`` before ``over``.
         """
-        if self._P is None or len(self._P) != size:
-            raise AuditorError(
-                "`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law"
-            )
-        return level * np.eye(size) + (1.0 - level) * self._P
+        return level * np.eye(size) + (1.0 - level) * self.fitted(size)
 
     def channel(self, levels: Levels, size: int) -> MatrixLaw:
         return MatrixLaw(
