@@ -535,8 +535,8 @@ def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
     return found
 
 
-def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
-    """Records sorted by one column, renumbered; stable.
+def in_order_of(frame: pd.DataFrame, order: str | None) -> pd.DataFrame:
+    """Records sorted by one column, if stated, renumbered; stable.
 
     Text is sorted by characters (2026-11-22 by time).
 
@@ -545,6 +545,8 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
     DataError
         Values are missing, or without a common order.
     """
+    if order is None:
+        return frame
     missing = int(frame[order].isna().sum())
     if missing:
         raise DataError(

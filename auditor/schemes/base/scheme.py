@@ -139,18 +139,19 @@ class Key:
         return self.seed
 
 
+@unprinted
 class RowsOf(Arrays):
     """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
-    def __init__(self, copies: Arrays, start: int, stop: int) -> None:
-        self._copies = copies
-        self._rows = slice(start, stop)
+    copies: Arrays
+    start: int
+    stop: int
 
     def __len__(self) -> int:
-        return len(self._copies)
+        return len(self.copies)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._copies[place][self._rows]
+        return self.copies[place][self.start : self.stop]
 
 
 class Sampler(Protocol):

@@ -471,14 +471,14 @@ def full_domain(
 
 def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> Pair:
     low, high = Q.copy(), Q.copy()
-    for j, width in enumerate(rungs):
+    for x, first, a, b, width in zip(Q.T, start, low.T, high.T, rungs, strict=True):
         if isinstance(width, np.ndarray):
-            node = np.searchsorted(width, Q[:, j], side="right") - 1
-            low[:, j], high[:, j] = width[node], np.append(width[1:], np.inf)[node] - 1.0
-            high[:, j] = np.minimum(high[:, j], Q[:, j].max())
+            node = np.searchsorted(width, x, side="right") - 1
+            a[:], b[:] = width[node], np.append(width[1:] - 1.0, np.inf)[node]
+            np.minimum(b, x.max(), out=b)
         elif np.isinf(width):
-            low[:, j], high[:, j] = start[j], Q[:, j].max()
+            a[:], b[:] = first, x.max()
         elif width > 0:
-            low[:, j] = start[j] + np.floor((Q[:, j] - start[j]) / width) * width
-            high[:, j] = low[:, j] + width
+            a[:] = first + np.floor((x - first) / width) * width
+            b[:] = a + width
     return low, high
