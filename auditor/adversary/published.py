@@ -135,6 +135,8 @@ NO_GAIN = 1e-9
 """Least share of the sum of squares that a split must remove."""
 RIDGE = 1e-9
 """Least independent share of a predictor's variance."""
+POINT = 1e-12
+"""Least variance of a predictor, relative to the squared distance to the furthest box end."""
 
 
 class RegressionTree(NamedTuple):
@@ -247,7 +249,9 @@ class TreeMoments(SampleMoments):
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         # no box is impossible with some independent variance of each predictor
         least = np.zeros(len(mean))
-        least[O] = RIDGE * np.diag(covariance)[O] + np.finfo(float).tiny
+        own, ends = np.diag(covariance)[O], np.vstack([tree.low, tree.high]) - mean[O]
+        far = np.where(np.isfinite(ends), ends**2, 1.0).max(axis=0)
+        least[O] = RIDGE * own + np.maximum(POINT * far - own, 0.0)
         covariance = covariance + np.diag(least)
         K = covariance[np.ix_(O, O)]
         ends = zip(tree.low, tree.high, strict=True)

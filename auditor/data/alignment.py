@@ -213,22 +213,13 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     order = linear_sum_assignment(-(R**2).T)[1]
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)
-    # A rotation mixes columns. A misnamed column keeps the deviation of its source, and other
-    # columns do not predict it.
-    ratio = np.std(X, axis=0)[order] / np.std(Y, axis=0)
-    linear = np.einsum("ij,ij->j", standardised(X)[:, order], standardised(Y)) / n
-    off = np.minimum(np.abs(best - ratio), np.abs(linear - ratio))
-    mixed = (
-        np.sum(
-            (np.linalg.svd(standardised(X), full_matrices=False)[0].T @ standardised(Y)) ** 2,
-            axis=0,
-        )
-        / n
-    )
-    more = mixed - linear**2
-    F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
+    # a rotation mixes columns; other columns do not predict a misnamed one
+    X, Y = standardised(X), standardised(Y) / np.sqrt(n)
+    linear = np.einsum("ij,ij->j", X[:, order], Y) ** 2 / n
+    mixed = np.square(np.linalg.svd(X, full_matrices=False)[0].T @ Y).sum(axis=0)
+    F = (mixed - linear) / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
     mixture = scipy.special.fdtrc(N - 1, n - N - 1, F) < MIXTURE
-    if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
+    if not len(wrong) or mixture[wrong].any():
         return ""
     swapped = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
     return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -74,12 +74,16 @@ class FileScheme(Scheme):
     def count(self, levels: Levels) -> int:
         return len(self.parameters.copies)
 
-    def check_count(self, levels: Levels) -> None:
-        """Refuse levels that are neither absent nor one per copy."""
+    def check_levels(self, levels: Levels) -> None:
+        stated = self.stated()
+        if stated is not None and not levels:
+            raise AuditorError("a law by scheme needs the copies' levels")
         if levels and len(levels) != len(self.parameters.copies):
             raise AuditorError(
                 f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}"
             )
+        check = super().check_levels if stated is None else stated.check_levels
+        check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         if self.parameters.key is None:
@@ -111,6 +115,12 @@ class FileScheme(Scheme):
     def files(self, table: Table) -> list[Path]:
         """Files in order of release."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
+
+    def stamps(self, table: Table) -> Hashable:
+        """State of the files, and what is read from them."""
+        there = [(path, path.stat()) for path in self.files(table)]
+        states = ((str(path), at.st_mtime_ns, at.st_size) for path, at in there)
+        return self.name, self.parameters.key, table.fingerprint(), *states
 
     def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
         """Copies as matched to a table's records."""
@@ -184,14 +194,6 @@ class Published(FileScheme):
                 _check_law(law)
             return law
 
-    def check_levels(self, levels: Levels) -> None:
-        stated = self.stated()
-        if stated is not None and not levels:
-            raise AuditorError("a law by scheme needs the copies' levels")
-        self.check_count(levels)
-        check = super().check_levels if stated is None else stated.check_levels
-        check(levels)
-
     def check_table(self, table: Table, asked: DataUse) -> None:
         if asked.standardize:
             raise AuditorError(
@@ -231,13 +233,7 @@ class Published(FileScheme):
         )
 
     def common(self, table: Table, copies: Sequence[Copy]) -> Audited:
-        stamps = [
-            (str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.files(table)
-        ]
-        return remembered(
-            (tuple(stamps), self.parameters.key, table.fingerprint()),
-            lambda: common_part(table, copies),
-        )
+        return remembered(self.stamps(table), lambda: common_part(table, copies))
 
     def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         cut = None if self.table is None else self.table.cut

@@ -70,14 +70,6 @@ class PublishedCategories(FileScheme, UniformScheme):
                 stated_scheme(law)
             return law
 
-    def check_levels(self, levels: Levels) -> None:
-        if self.parameters.law is not None and not levels:
-            raise AuditorError(
-                "a law by scheme needs the copies' levels, their retention probabilities"
-            )
-        self.check_count(levels)
-        super().check_levels(levels)
-
     def check_table(self, table: Table, asked: DataUse) -> None:
         table = with_sets(table, self.files(table))
         data, stated = categories_of(table), self.stated()
@@ -147,10 +139,10 @@ class PublishedCategories(FileScheme, UniformScheme):
     def held(self) -> list[Codes]:
         """All copies of the audited records, cached."""
         whole = self.audited_table.whole
-        stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
         data = categories_of(whole)
-        key = ("codes", data.fingerprint(), self.parameters.key, *stamps)
-        made = remembered(key, lambda: [codes_of(copy, data) for copy in self.read(whole)])
+        made = remembered(
+            self.stamps(whole), lambda: [codes_of(copy, data) for copy in self.read(whole)]
+        )
         return [self.audited_table.cut_out(codes) for codes in made]
 
 
