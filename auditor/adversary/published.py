@@ -249,8 +249,8 @@ class TreeMoments(SampleMoments):
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         # no box is impossible with some independent variance of each predictor
         least = np.zeros(len(mean))
-        own, ends = np.diag(covariance)[O], np.vstack([tree.low, tree.high]) - mean[O]
-        far = np.where(np.isfinite(ends), ends**2, 1.0).max(axis=0)
+        own, borders = np.diag(covariance)[O], np.vstack([tree.low, tree.high]) - mean[O]
+        far = np.where(np.isfinite(borders), borders**2, 1.0).max(axis=0)
         least[O] = RIDGE * own + np.maximum(POINT * far - own, 0.0)
         covariance = covariance + np.diag(least)
         K = covariance[np.ix_(O, O)]
