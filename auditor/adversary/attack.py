@@ -631,13 +631,11 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
             yield coalition
 
 
-def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
-    """All distinct coalitions, by size and then by copy number."""
-    return list(_expanded(tuple(entries), M, seed))
-
-
 @lru_cache(maxsize=2)
-def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Distinct coalitions, cached: half a million subsets need a second."""
+def expand_all(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
+    """All distinct coalitions, by size and then by copy number.
+
+    Half a million subsets need a second, so they are cached.
+    """
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

@@ -166,7 +166,7 @@ class AnonymousScheme(Scheme):
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> AnonymousSampler:
-        whole = self.whole_table
+        whole = self.table
         self._check(whole)
         made = [
             self._copy(partition, whole) for partition in self.partitions(levels, existing, whole)
@@ -187,7 +187,7 @@ class AnonymousScheme(Scheme):
     def promises(
         self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
-        table = self.whole_table
+        table = self.table
         sensitive = table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(table.values[:, sensitive]), table)
         return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(table))

@@ -155,9 +155,7 @@ class FileScheme(Scheme):
     def audited_table(self) -> Table:
         """The audited records and columns."""
         if self.table is None:
-            raise AuditorError(
-                "published copies can be audited by a scenario only: there is nothing to perturb"
-            )
+            raise AuditorError("published copies are audited by a scenario: nothing is perturbed")
         return self.table
 
 
@@ -190,8 +188,19 @@ class Published(FileScheme):
         @field_validator("law")
         @classmethod
         def _one_law(cls, law: Plain | None) -> Plain | None:
-            if law is not None:
-                _check_law(law)
+            if law is None:
+                return law
+            if len({"scheme", "covariance"} & set(law)) != 1:
+                raise ValueError("must have `scheme` or `covariance`, and not both")
+            if "covariance" in law:
+                if len(law) > 1 or not isinstance(law["covariance"], str):
+                    form = "{covariance: file}, the path of a CSV file without a header"
+                    raise ValueError(f"must be {form}")
+            elif law["scheme"] == Published.name or not isinstance(law["scheme"], str):
+                raise ValueError("must name the scheme whose law the copies follow")
+            elif not stated_scheme(law).adds_noise:
+                why = f"which {law['scheme']} does not"
+                raise ValueError(f"must name a scheme that adds noise, {why}")
             return law
 
     def check_table(self, table: Table, asked: DataUse) -> None:
@@ -354,16 +363,3 @@ def stated_scheme(law: Plain) -> Any:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
         raise ValueError(f"is wrong: {sentence(explain(error, cls.Parameters, given))}") from None
-
-
-def _check_law(law: Plain) -> None:
-    if len({"scheme", "covariance"} & set(law)) != 1:
-        raise ValueError("must have `scheme` or `covariance`, and not both")
-    if "covariance" in law:
-        if [key for key in law if key != "covariance"] or not isinstance(law["covariance"], str):
-            raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
-        return
-    if law["scheme"] == Published.name or not isinstance(law["scheme"], str):
-        raise ValueError("must name the scheme whose law the copies follow")
-    if not stated_scheme(law).adds_noise:
-        raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

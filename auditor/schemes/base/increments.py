@@ -32,6 +32,7 @@ from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
 from auditor.schemes.base.additive import (
     CHUNK_VALUES,
+    FARTHEST_OF_LONG_TAILS,
     ORIGINAL,
     AdditiveScheme,
     FreshNoise,
@@ -235,11 +236,6 @@ EXACT = 2.0**50
 """Largest whole number of units that survives two roundings."""
 MOST_VARIANCE = 2.0**52
 """Largest variance of exact Skellam noise, in squared units."""
-FARTHEST = 64.0
-"""Deviations beyond which no draw lies: for two-sided geometric noise, the longest tail, a share of
-e^{−90}.
-"""
-
 Unit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -320,7 +316,9 @@ def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
     ``variances``: largest, in squared data units, (N,).
     """
     v = variances / units**2
-    beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)
+    beyond = (v > MOST_VARIANCE) | (
+        recorded.largest / units + FARTHEST_OF_LONG_TAILS * np.sqrt(v) > EXACT
+    )
     beyond &= variances > 0
     if beyond.any():
         j = int(beyond.argmax())

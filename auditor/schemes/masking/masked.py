@@ -47,7 +47,7 @@ class MaskedScheme(Scheme):
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
-        whole = self.whole_table
+        whole = self.table
         self.check_levels(levels[existing:])
         streams = [
             stream(key.seed, "masked", key.scheme, key.replicate, copy)
