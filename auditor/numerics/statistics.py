@@ -268,11 +268,8 @@ def grid_of_digits(y: Array) -> float:
     """
     mantissa, exponent = np.frexp(y[y != 0])
     whole = np.ldexp(mantissa, 53).astype(np.int64)
-    return (
-        float(np.ldexp((whole & -whole).astype(float), exponent - 53).min(initial=np.inf))
-        if whole.size
-        else 0.0
-    )
+    lowest = np.ldexp((whole & -whole).astype(float), exponent - 53)
+    return float(lowest.min()) if whole.size else 0.0
 
 
 def written_shorter(y: Array) -> bool:

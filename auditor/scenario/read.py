@@ -290,7 +290,7 @@ def assemble(
     schemes = read_schemes(fields, problems)
     data = read_data(fields["data"], problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
-    if any(use.levels is not None and use.levels.currency is not None for use in schemes):
+    if any(use.levels and use.levels.currency for use in schemes):
         # rarely needed, with many imports
         from auditor.scenario.stated_levels import with_stated_levels
 

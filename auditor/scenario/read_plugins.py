@@ -292,7 +292,7 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
     # stated levels are checked with the data
     if levels is None or levels.currency is not None:
         return
-    ends = levels.form.ends if isinstance(levels.form, Range) else levels.values or ()
+    ends = levels.ends if isinstance(levels, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
         # the last level of the shortest prefix with this message is wrong

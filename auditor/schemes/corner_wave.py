@@ -211,10 +211,10 @@ def conditional_gaussian(s_given: Array, s_new: Array) -> Pair:
     and (18), with ERRATA's last factor), from distinct levels. ``LinAlgError`` if two given levels
     are too close.
     """
-    K_new = np.minimum(s_new[:, None], s_new[None, :])
+    K_new = np.minimum.outer(s_new, s_new)
     if s_given.size == 0:
         return np.zeros((s_new.size, 0)), K_new
-    K_given = np.minimum(s_given[:, None], s_given[None, :])
-    K_cross = np.minimum(s_new[:, None], s_given[None, :])
-    weights = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K_given, lower=True), K_cross.T).T
-    return weights, K_new - weights @ K_cross.T
+    K_cross = np.minimum.outer(s_given, s_new)
+    factor = scipy.linalg.cho_factor(np.minimum.outer(s_given, s_given), lower=True)
+    weights = scipy.linalg.cho_solve(factor, K_cross).T
+    return weights, K_new - weights @ K_cross

@@ -155,7 +155,9 @@ class FileScheme(Scheme):
     def audited_table(self) -> Table:
         """The audited records and columns."""
         if self.table is None:
-            raise AuditorError("published copies are audited by a scenario: nothing is perturbed")
+            raise AuditorError(
+                "published copies can be audited by a scenario only: there is nothing to perturb"
+            )
         return self.table
 
 

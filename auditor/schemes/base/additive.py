@@ -117,8 +117,7 @@ def implied_level_covariance(
 
 def min_covariance(levels: Levels) -> Array:
     """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
-    s = np.asarray(levels, dtype=float)
-    return np.minimum(s[:, None], s[None, :])
+    return np.minimum.outer(levels, levels).astype(float)
 
 
 def upward_plan(levels: Levels, existing: int = 0) -> list[Step]:
