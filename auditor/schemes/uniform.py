@@ -43,8 +43,9 @@ from auditor.schemes.replacement.base import (
     ProcessCopies,
     Replacement,
     UniformScheme,
+    by_column,
     categories_of,
-    checked,
+    check_chances,
     code_type,
     coins,
     distribution,
@@ -199,7 +200,9 @@ class RetentionReplacement(UniformScheme):
         @field_validator("replacement")
         @classmethod
         def _distribution(cls, stated: Replacement) -> Replacement:
-            return checked(stated)
+            for column, shares in by_column(stated):
+                check_chances(column, shares)
+            return stated
 
     @property
     def _stated(self) -> Replacement:

@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorError, quoted
+from auditor.base import AuditorError
 from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
@@ -34,14 +34,14 @@ from auditor.schemes.replacement.base import (
     FreshCopies,
     UniformScheme,
     by_attribute,
+    by_column,
     categories_of,
+    check_chances,
     sent_through,
 )
 from auditor.schemes.replacement.law import MatrixLaw
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
-ROUNDING = 1e-9
-"""Tolerance of a row's sum."""
 MOST_VALUES = 1_000
 """Most values in a domain."""
 
@@ -73,17 +73,13 @@ class Pram(UniformScheme):
         @field_validator("matrix")
         @classmethod
         def _stochastic(cls, stated: Matrix | dict[str, Matrix]) -> Matrix | dict[str, Matrix]:
-            for name, matrix in stated.items() if isinstance(stated, dict) else [("", stated)]:
-                of = f"column {quoted(name)}: " if name else ""
+            for column, matrix in by_column(stated):
                 for number, row in enumerate(matrix, start=1):
+                    of = f"{column}row {number} "
                     if len(row) != len(matrix):
-                        raise ValueError(
-                            f"{of}must have as many chances in each of {len(matrix)} rows; row {number} has {len(row)}"
-                        )
-                    if min(row) < 0 or abs(sum(row) - 1.0) > ROUNDING:
-                        raise ValueError(
-                            f"{of}must have rows of chances of at least 0 that sum to 1; row {number} does not"
-                        )
+                        wanted = f"one chance for each of {len(matrix)} rows"
+                        raise ValueError(f"{of}must have {wanted}; got {len(row)}")
+                    check_chances(of, row)
             return stated
 
     def check_table(self, table: Table, asked: DataUse) -> None:

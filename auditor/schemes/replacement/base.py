@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import reduce
 from itertools import pairwise
@@ -397,19 +397,20 @@ ROUNDING = 1e-9
 """Tolerance of the sum of probabilities."""
 
 
-def checked(stated: Replacement) -> Replacement:
-    """Parameter; ``ValueError`` if it is no distribution."""
-    for name, shares in _columns(stated).items():
-        of = f"column {quoted(name)}: " if name else ""
-        if min(shares) < 0:
-            raise ValueError(f"{of}must be chances of at least 0; got {min(shares):g}")
-        if abs(sum(shares) - 1.0) > ROUNDING:
-            raise ValueError(f"{of}must be chances that sum to 1; got a sum of {sum(shares):.10g}")
-    return stated
+def by_column(stated: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a parameter, as messages name them, and their parts."""
+    if isinstance(stated, dict):
+        yield from ((f"column {quoted(name)}: ", part) for name, part in stated.items())
+    elif isinstance(stated, list):
+        yield "", stated
 
 
-def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
-    return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
+def check_chances(of: str, shares: Sequence[float]) -> None:
+    """Raise ``ValueError`` if numbers are no distribution; ``of`` begins the message."""
+    least, total = min(shares), sum(shares)
+    if least < 0 or abs(total - 1.0) > ROUNDING:
+        got = f"a least of {least:g} and a sum of {total:.10g}"
+        raise ValueError(f"{of}must be chances of at least 0 that sum to 1; got {got}")
 
 
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
