@@ -43,11 +43,11 @@ from auditor.schemes.replacement.base import (
     ProcessCopies,
     Replacement,
     UniformScheme,
-    by_column,
     categories_of,
     check_chances,
     code_type,
     coins,
+    columns_of,
     distribution,
     never_drawn,
     stream_of,
@@ -200,7 +200,7 @@ class RetentionReplacement(UniformScheme):
         @field_validator("replacement")
         @classmethod
         def _distribution(cls, stated: Replacement) -> Replacement:
-            for column, shares in by_column(stated):
+            for column, shares in columns_of(stated):
                 check_chances(column, shares)
             return stated
 

@@ -287,7 +287,7 @@ def undo_root(K: Array) -> Array:
 
     Or the pseudo-inverse.
     """
-    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    _, size = in_own_units(K)
     return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 

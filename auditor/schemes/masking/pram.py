@@ -34,9 +34,9 @@ from auditor.schemes.replacement.base import (
     FreshCopies,
     UniformScheme,
     by_attribute,
-    by_column,
     categories_of,
     check_chances,
+    columns_of,
     sent_through,
 )
 from auditor.schemes.replacement.law import MatrixLaw
@@ -73,7 +73,7 @@ class Pram(UniformScheme):
         @field_validator("matrix")
         @classmethod
         def _stochastic(cls, stated: Matrix | dict[str, Matrix]) -> Matrix | dict[str, Matrix]:
-            for column, matrix in by_column(stated):
+            for column, matrix in columns_of(stated):
                 for number, row in enumerate(matrix, start=1):
                     of = f"{column}row {number} "
                     if len(row) != len(matrix):

@@ -397,7 +397,7 @@ ROUNDING = 1e-9
 """Tolerance of the sum of probabilities."""
 
 
-def by_column(stated: Any) -> Iterator[tuple[str, Any]]:
+def columns_of(stated: Any) -> Iterator[tuple[str, Any]]:
     """Yield the columns of a parameter, as messages name them, and their parts."""
     if isinstance(stated, dict):
         yield from ((f"column {quoted(name)}: ", part) for name, part in stated.items())
