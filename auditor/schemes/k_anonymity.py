@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -283,7 +283,7 @@ class KAnonymity(AnonymousScheme):
 
         method: Literal["mondrian", "full-domain"] = "mondrian"
         """median cuts, or one bin width per attribute"""
-        rungs: dict[str, list[float]] | None = None
+        rungs: dict[str, list[Annotated[float, Field(ge=0)]]] | None = None
         """full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"""
         suppress: float = Field(0.05, ge=0, lt=1)
         """full-domain: share of the records that may be suppressed"""
@@ -296,25 +296,16 @@ class KAnonymity(AnonymousScheme):
                 raise ValueError(
                     "has rungs for something other than the quasi-identifiers of method full-domain"
                 )
-            if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
-                raise ValueError("has a bin width below 0 among its rungs")
             return self
 
     def _check(self, table: Table) -> None:
         super()._check(table)
-        given = self.parameters
-        both = [name for name in given.rungs or {} if name in table.hierarchies]
-        if both:
-            raise AuditorError(f"{both[0]!r} has rungs and a hierarchy, where one must do")
-        neither = [
-            name
-            for name in given.quasi
-            if name not in table.hierarchies and name not in (given.rungs or {})
-        ]
-        if given.method == "full-domain" and neither:
-            raise AuditorError(
-                f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies"
-            )
+        given, rungs = self.parameters, self.parameters.rungs or {}
+        for name in given.quasi if given.method == "full-domain" else ():
+            if (name in rungs) == (name in table.hierarchies):
+                raise AuditorError(
+                    f"method full-domain needs either rungs for {name!r}, or a hierarchy of it under data.hierarchies"
+                )
 
     def partitions(self, levels: Levels, existing: int, table: Table) -> list[Partition]:
         return [self._partition(k, table) for k in levels[existing:]]

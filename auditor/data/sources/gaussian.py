@@ -131,10 +131,8 @@ class Gaussian(Synthetic):
 
         @model_validator(mode="after")
         def _consistent(self) -> Self:
-            if self.covariance is None and self.spectrum is None:
-                raise ValueError("needs covariance, or spectrum")
-            if self.covariance is not None and self.spectrum is not None:
-                raise ValueError("takes covariance or spectrum, not both")
+            if (self.covariance is None) == (self.spectrum is None):
+                raise ValueError("needs either covariance or spectrum")
             if self.covariance is not None:
                 try:
                     check_covariance(self.covariance)
