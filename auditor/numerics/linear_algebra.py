@@ -27,6 +27,9 @@ from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
 
+PROPORTIONAL = 4 * np.finfo(float).eps
+"""Tolerance of proportional covariances."""
+
 
 def quotient(a: Any, b: Any, otherwise: Array | float = 0.0, where: Flags | None = None) -> Array:
     """``a / b`` where a condition holds (``b > 0``), and elsewhere another value."""
@@ -140,11 +143,14 @@ class Pencil:
         ``A`` and ``A⁺``.
     share : (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
+    proportional : (...)
+        Whether one is a multiple of the other, of full rank.
     """
 
     basis: Array
     inverse: Array
     share: Array
+    proportional: Flags
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
@@ -154,20 +160,36 @@ class Pencil:
         data = K_X / (scale[..., :, None] * scale[..., None, :])
         values, Q = np.linalg.eigh(both)
         keep = values > T.shape[-1] * EPS * np.maximum(values[..., -1:], 0.0)
+        first = data[..., :1, 0]
+        alike = keep.all(axis=-1) & (
+            np.abs(data - first[..., None] * both).max(axis=(-2, -1)) <= PROPORTIONAL
+        )
         if T.ndim == 2:
             values, Q, keep = values[keep], Q[:, keep], keep[keep]
         root = np.sqrt(np.where(keep, values, 1.0))[..., None, :]
         Q = np.where(keep[..., None, :], Q, 0.0)
-        inverse = (Q / root).mT
-        whitened = inverse @ data @ inverse.mT - np.eye(values.shape[-1]) * ~keep[..., None]
-        c, U = np.linalg.eigh((whitened + whitened.mT) / 2)
-        A, inverse = scale[..., :, None] * (Q * root) @ U, U.mT @ inverse / scale[..., None, :]
-        return cls(A, inverse, np.clip(c, 0.0, 1.0))
+        A, inverse = Q * root, (Q / root).mT
+        share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
+        if not alike.all():
+            whitened = inverse @ data @ inverse.mT - np.eye(values.shape[-1]) * ~keep[..., None]
+            c, U = np.linalg.eigh((whitened + whitened.mT) / 2)
+            U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
+            A = A @ U
+            inverse = U.mT @ inverse
+            share = np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
+        return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
         """``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
-        kept = quotient(self.share, self._total(v))
-        return (self.basis * kept[..., None, :]) @ self.inverse
+        c, total = self.share, self._total(v)
+        kept = quotient(c, total)
+        one = np.eye(self.basis.shape[-2])
+        if self.proportional.all():
+            return kept[..., :1, None] * one
+        G = (self.basis * kept[..., None, :]) @ self.inverse
+        if self.proportional.any():
+            G[self.proportional] = kept[self.proportional][..., :1, None] * one
+        return G
 
     def error(self, v: Array) -> Array:
         """``K_X − G(v) K_X``, shape (..., N, N), without cancellation.
