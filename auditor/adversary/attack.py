@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -82,11 +82,7 @@ class AffineStack(Sequence[Affine]):
     def __len__(self) -> int:
         return len(self.weights)
 
-    @overload
-    def __getitem__(self, place: int) -> Affine: ...
-    @overload
-    def __getitem__(self, place: slice) -> AffineStack: ...
-    def __getitem__(self, place: int | slice) -> Affine | AffineStack:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             some = self.weights[place], self.offsets[place]
             return AffineStack(*some, self.fixed, self.held[place])
@@ -592,7 +588,10 @@ class Coalitions:
         if self.kind == "random":
             yield from _random_subsets(M, self.count, seed)
         elif self.kind in sizes:
-            self._check_count(M)
+            if self.size(M) > MOST_COALITIONS:
+                raise AuditorError(
+                    f"{self.kind} of {M} copies are too many coalitions; at most {MOST_COALITIONS:,} can be audited, try random"
+                )
             yield from (held for size in sizes[self.kind] for held in combinations(everybody, size))
         else:
             held = [tuple(range(1, end + 1)) for end in ends.get(self.kind, ())] or [self.copies]
@@ -607,15 +606,6 @@ class Coalitions:
         subsets = int(2**M) - 1
         sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets}
         return min(self.count, subsets) if self.kind == "random" else sizes.get(self.kind, 1)
-
-    def _check_count(self, M: int) -> None:
-        count = self.size(min(M, 10_000))
-        if count > MOST_COALITIONS:
-            number = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}"
-            raise AuditorError(
-                f"{self.kind} of {M} copies are {number if M < 10_000 else 'far too many'} coalitions; "
-                f"at most {MOST_COALITIONS:,} can be audited, try random"
-            )
 
     def matches(self, coalition: Coalition, M: int) -> bool:
         """Whether a coalition is included; ``random`` matches any."""
@@ -641,13 +631,11 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
             yield coalition
 
 
-def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
-    """All distinct coalitions, by size and then by copy number."""
-    return list(_expanded(tuple(entries), M, seed))
-
-
 @lru_cache(maxsize=2)
-def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Distinct coalitions, cached: half a million subsets need a second."""
+def expand_all(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
+    """All distinct coalitions, by size and then by copy number.
+
+    Half a million subsets need a second, so they are cached.
+    """
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

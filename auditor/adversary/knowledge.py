@@ -83,7 +83,8 @@ class Estimated(Knowledge):
     """
 
     name = "estimated"
-    rows: Whole = Field(ge=2, description="number of released rows")
+    rows: Whole = Field(ge=2)
+    """number of released rows"""
     structure: Literal["scheme", "none"] = "scheme"
 
     @property
@@ -103,7 +104,8 @@ class KnownRecords(Knowledge):
 
     name = "known-records"
     alone = "count"
-    count: Whole = Field(ge=1, description="number of records")
+    count: Whole = Field(ge=1)
+    """number of records"""
 
     @property
     def row_count(self) -> int:
@@ -133,7 +135,8 @@ class KnownAttributes(Knowledge):
 
     name = "known-attributes"
     alone = "attributes"
-    attributes: Names = Field(description="column names")
+    attributes: Names
+    """column names"""
 
     @property
     def in_clear(self) -> tuple[str, ...]:
@@ -151,7 +154,8 @@ class Leaf(Part):
 
     mean: float
     variance: float = Field(ge=0)
-    share: Share | None = Field(None, description="share of the records")
+    share: Share | None = None
+    """share of the records"""
 
     def __str__(self) -> str:
         return f"({', '.join(f'{number:g}' for _, number in self if number is not None)})"
@@ -160,7 +164,8 @@ class Leaf(Part):
 class Split(Part):
     """A tree node: ``split ≤ at`` leads to ``below``, else ``above``."""
 
-    split: str = Field(description="a column name")
+    split: str
+    """a column name"""
     at: float
     below: Node
     above: Node
@@ -194,12 +199,12 @@ class PublishedModel(Estimated):
 
     name = "model"
     structure: ClassVar[Literal["scheme"]] = "scheme"  # type: ignore[misc]
-    target: str = Field(description="a column name")
+    target: str
+    """a column name"""
     known: bool = False
     predictors: Names | None = None
-    depth: Annotated[Whole, Field(ge=1, le=MOST_SPLITS)] | None = Field(
-        default=None, description="number of splits above a leaf"
-    )
+    depth: Annotated[Whole, Field(ge=1, le=MOST_SPLITS)] | None = None
+    """number of splits above a leaf"""
     coefficients: dict[str, float] | None = Field(default=None, min_length=1)
     intercept: float | None = None
     residual_variance: float | None = Field(default=None, ge=0)
@@ -305,7 +310,8 @@ class Rule(Part):
     """
 
     when: Values = Field({}, alias="if")
-    then: Values = Field(min_length=1, description="{column: value}")
+    then: Values = Field(min_length=1)
+    """{column: value}"""
     confidence: Share | None = None
     support: Share | None = None
 
@@ -336,9 +342,12 @@ class Rule(Part):
 class Tree(Part):
     """A decision tree of ``target`` on ``predictors``."""
 
-    target: str = Field(description="a column name")
-    predictors: Names = Field(description="column names")
-    depth: Whole = Field(ge=1, description="number of splits above a leaf")
+    target: str
+    """a column name"""
+    predictors: Names
+    """column names"""
+    depth: Whole = Field(ge=1)
+    """number of splits above a leaf"""
 
     @model_validator(mode="after")
     def _columns(self) -> Tree:

@@ -134,7 +134,7 @@ LEAST_IN_LEAF = 7
 NO_GAIN = 1e-9
 """Least share of the sum of squares that a split must remove."""
 RIDGE = 1e-9
-"""Least independent share of a predictor's variance, so that no box is impossible."""
+"""Least independent share of a predictor's variance."""
 POINT = 1e-12
 """Least variance of a predictor, relative to the squared distance to the furthest box end."""
 
@@ -247,7 +247,12 @@ class TreeMoments(SampleMoments):
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
         """Leaf distributions from estimated moments."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
-        covariance = wide_enough(mean, covariance, tree)
+        # no box is impossible with some independent variance of each predictor
+        least = np.zeros(len(mean))
+        own, borders = np.diag(covariance)[O], np.vstack([tree.low, tree.high]) - mean[O]
+        far = np.where(np.isfinite(borders), borders**2, 1.0).max(axis=0)
+        least[O] = RIDGE * own + np.maximum(POINT * far - own, 0.0)
+        covariance = covariance + np.diag(least)
         K = covariance[np.ix_(O, O)]
         ends = zip(tree.low, tree.high, strict=True)
         parts = zip(*(inside(mean[O][None], K, *each) for each in ends), strict=True)
@@ -294,18 +299,6 @@ def mixed(weight: Array, means: Array, covariances: Array) -> Pair:
     mean = weight @ means
     d = means - mean
     return mean, np.einsum("l,lij->ij", weight, covariances) + (weight[:, None] * d).T @ d
-
-
-def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
-    """Covariance with some independent variance of each predictor."""
-    O = tree.on  # noqa: E741 - the symbols above
-    ends = [np.where(np.isfinite(end), end - mean[O], 0.0) ** 2 for end in (*tree.low, *tree.high)]
-    least = np.zeros(len(mean))
-    own = np.diag(covariance)[O]
-    least[O] = RIDGE * own + np.maximum(
-        POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0
-    )
-    return covariance + np.diag(least)
 
 
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
@@ -511,12 +504,9 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
         raise DataError(
             f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}", ("rows",)
         )
-    if isinstance(knowledge, KnownRecords) and knowledge.count > table.rows:
-        raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
-    if isinstance(knowledge, KnownRecords) and knowledge.count == table.rows:
-        raise AuditorError(
-            f"leaves no record to attack: the table has {table.rows:,}, all of them known"
-        )
+    if isinstance(knowledge, KnownRecords) and knowledge.count >= table.rows:
+        needed = f"needs {knowledge.count:,} records, and at least one to attack"
+        raise AuditorError(f"{needed}; the table has {table.rows:,}")
     if isinstance(knowledge, PublishedModel):
         for place, name in enumerate(knowledge.predictors or ()):
             _check_column(name, table, ("predictors", place))

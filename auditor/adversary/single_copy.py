@@ -54,7 +54,7 @@ def noise_of(view: View, law: KroneckerNoise, v: Array, covariance: Array) -> Ar
     """``combined_noise`` of noise multiples ``v``, shape (..., N, N)."""
     if law.follows_data and not isinstance(view.knowledge, Perfect):
         return covariance * (v / (1.0 + v))
-    return np.asarray(v * law.shape)
+    return v * law.shape
 
 
 def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:

@@ -166,8 +166,8 @@ class KnownPairs(Given):
 
 MOST_KEPT, SMALL = 32, 64
 """Most cached coalition views, and most columns of their copies."""
-MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
-"""Combinations per batch, and numbers of an intermediate product."""
+MOST_HALVES = 2**21
+"""Most numbers of an intermediate product."""
 
 
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
@@ -187,13 +187,12 @@ def combinations(w: Array, mean: Array, covariance: Array) -> Pair:
     Weights of shape (B, M).
     """
     (B, M), N = w.shape, mean.size // w.shape[1]
-    combined, step = np.empty((B, N, N)), max(1, min(MOST_NEIGHBOURS, MOST_HALVES // (M * N * N)))
-    for here in (slice(start, start + step) for start in range(0, B, step)):
-        held = np.flatnonzero(w[here].any(axis=0))
-        some = w[here, held[0] : held[-1] + 1]
-        k, window = some.shape[1], slice(held[0] * N, (held[-1] + 1) * N)
-        half = some @ covariance[window, window].reshape(k, N, k * N).swapaxes(0, 1)
-        combined[here] = np.einsum("bj,nbjp->bnp", some, half.reshape(N, -1, k, N))
+    combined, step = np.empty((B, N, N)), max(1, MOST_HALVES // (M * N * N))
+    by_row = covariance.reshape(M, N, M * N).swapaxes(0, 1)
+    for start in range(0, B, step):
+        some = w[start : start + step]
+        half = (some @ by_row).reshape(N, -1, M, N)
+        combined[start : start + step] = np.einsum("bj,nbjp->bnp", some, half)
     return w @ mean.reshape(M, N), combined
 
 

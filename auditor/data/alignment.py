@@ -94,7 +94,7 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
 
 
 def _varied(X: Array, Y: Array) -> Flags:
-    return np.asarray((np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0))
+    return (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
 
 
 def _both(X: Array, Y: Array) -> tuple[Pair, ...]:
@@ -161,15 +161,13 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
     """
     deviations = np.std(X, axis=0), np.std(Y, axis=0)
     rho = np.minimum(*deviations) / np.maximum(*deviations)
-    return np.asarray(
-        np.arctanh(np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12)))
-        * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3))
-    )
+    rho = np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12))
+    return np.arctanh(rho) * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3))
 
 
 def _peak(X: Array, Y: Array) -> Array:
     fourth = [np.mean(standardised(column_ranks(part)) ** 4, axis=0) for part in (X, Y)]
-    return np.asarray(np.maximum(1.0, np.maximum(*fourth) / 3))
+    return np.maximum(1.0, np.maximum(*fourth) / 3)
 
 
 def z_scores(X: Array, Y: Array) -> Array:
@@ -178,7 +176,7 @@ def z_scores(X: Array, Y: Array) -> Array:
 
 
 def _fisher(r: Array, n: int) -> Array:
-    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, n - 3)))
+    return np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, n - 3))
 
 
 def _mixed_chance(X: Array, Y: Array) -> float:
@@ -215,22 +213,13 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     order = linear_sum_assignment(-(R**2).T)[1]
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)
-    # A rotation mixes columns. A misnamed column keeps the deviation of its source, and other
-    # columns do not predict it.
-    ratio = np.std(X, axis=0)[order] / np.std(Y, axis=0)
-    linear = np.einsum("ij,ij->j", standardised(X)[:, order], standardised(Y)) / n
-    off = np.minimum(np.abs(best - ratio), np.abs(linear - ratio))
-    mixed = (
-        np.sum(
-            (np.linalg.svd(standardised(X), full_matrices=False)[0].T @ standardised(Y)) ** 2,
-            axis=0,
-        )
-        / n
-    )
-    more = mixed - linear**2
-    F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
+    # a rotation mixes columns; other columns do not predict a misnamed one
+    X, Y = standardised(X), standardised(Y) / np.sqrt(n)
+    linear = np.einsum("ij,ij->j", X[:, order], Y) ** 2 / n
+    mixed = np.square(np.linalg.svd(X, full_matrices=False)[0].T @ Y).sum(axis=0)
+    F = (mixed - linear) / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
     mixture = scipy.special.fdtrc(N - 1, n - N - 1, F) < MIXTURE
-    if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
+    if not len(wrong) or mixture[wrong].any():
         return ""
     swapped = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
     return (

@@ -23,7 +23,6 @@ from auditor.data.columns.categorical_table import (
     check_size,
     codes_in,
     domain_of,
-    edges_of,
 )
 from auditor.data.columns.checks import (
     Cells,
@@ -120,11 +119,13 @@ class Cleaned:
         return CategoricalTable(attributes, _sealed(codes_from(self.content, attributes, places)))
 
     def _bins(self, name: str, rule: Options, scan: Scan) -> Attribute:
-        j = self.numeric.index(name)
-        if "quantile" not in rule:
-            return bins_between(name, edges_of(rule, float(scan.low[j]), float(scan.high[j])))
+        j, ((kind, argument),) = self.numeric.index(name), rule.items()
+        if kind == "edges":
+            return bins_between(name, np.array(argument, dtype=float))
+        if kind == "equal-width":
+            return bins_between(name, np.linspace(scan.low[j], scan.high[j], argument + 1))
         column = np.concatenate([x[:, j] for x in _blocks(self.content, 1)])
-        shares = np.linspace(0, 1, rule["quantile"] + 1)
+        shares = np.linspace(0, 1, argument + 1)
         return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 
@@ -349,7 +350,7 @@ class Column:
             raise DataError(
                 f"column {quoted(name)} has more than {MOST_VALUES:,} values, the most a domain may have: put them in bins, or leave it out"
             )
-        return np.asarray(np.append(places, np.nan)[found])
+        return np.append(places, np.nan)[found]
 
     def coder(
         self, name: str, domain: Sequence[Any] | None, used: Counter[float]

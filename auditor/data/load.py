@@ -51,7 +51,7 @@ from auditor.data.formats.parts import (
     size_of_values,
 )
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import DataUse, ShownColumn, Table, check_bounds, is_file
+from auditor.data.table import NOT_AUDITED, DataUse, ShownColumn, Table, check_bounds, is_file
 from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import stream
 from auditor.results.files import TableFile, located, reading_of, split_name
@@ -138,7 +138,7 @@ def load_table(
     """
     rows, missing, order, key, unit = use.rows, use.missing, use.order, use.key, use.unit
     columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
-    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight, "shown": use.shown}
+    beside = {of: getattr(use, of) for of in ("key", *NOT_AUDITED)}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
     raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **beside)
@@ -152,7 +152,7 @@ def load_table(
         for name in {key, unit, *use.shown} - {None, order} if raw.pieces else ():
             frame[str(name)] = column_as_written(raw.pieces, str(name))[:rows]
         frame = in_days(frame, use.dates)
-        frame = frame if order is None else in_order_of(frame, order)
+        frame = in_order_of(frame, order)
         keys = None if key is None else record_keys(key, frame[key])
         units = None if unit is None else _units(frame[unit])
         if use.weight is not None:
@@ -249,15 +249,13 @@ def load_target(
     DataError
         The column is unknown, or a class is missing.
     """
-    state, order = rng.bit_generator.state, use.order
+    state = rng.bit_generator.state
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
 
     def read(names: Names | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # to draw an equal table again
-        frame = raw_columns(
-            use.source, names, use.rows, use.parameters, base, rng, order=order
-        ).whole()
-        return frame if order is None else in_order_of(frame, order)
+        given = use.source, names, use.rows, use.parameters, base, rng
+        return in_order_of(raw_columns(*given, order=use.order).whole(), use.order)
 
     label = read([target])[target]
     if use.missing == "drop":

@@ -139,7 +139,7 @@ class RecordShape:
 
 def normal_cdf(t: Array) -> Array:
     """``Φ(t)``."""
-    return np.asarray(scipy.special.ndtr(t))
+    return scipy.special.ndtr(t)
 
 
 NORMAL = RecordShape(normal_cdf, -7.5, 7.5)

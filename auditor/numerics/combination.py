@@ -15,7 +15,7 @@ amplify it if levels differ by δ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -167,10 +167,9 @@ class Levels:
 
     @classmethod
     def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
-        """Levels of coalitions given by copy numbers, cached."""
-        return _levels(
-            np.ascontiguousarray(Sigma, dtype=float).tobytes(), tuple(copies), tuple(coalitions)
-        )
+        """Levels of coalitions given by copy numbers."""
+        places = {copy: place for place, copy in enumerate(copies)}
+        return cls(Sigma, [tuple(places[copy] for copy in held) for held in coalitions])
 
     @classmethod
     def all(cls, Sigma: Array) -> Levels:
@@ -219,13 +218,6 @@ class Levels:
             index = np.array(list(run), dtype=int)
             yield slice(start, start + len(index)), index
             start += len(index)
-
-
-@lru_cache(maxsize=1)
-def _levels(Sigma: bytes, copies: Coalition, coalitions: tuple[Coalition, ...]) -> Levels:
-    places = {copy: place for place, copy in enumerate(copies)}
-    held = [tuple(places[copy] for copy in coalition) for coalition in coalitions]
-    return Levels(np.frombuffer(Sigma).reshape(len(copies), -1), held)
 
 
 def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], Array]) -> Array:

@@ -124,9 +124,7 @@ def symmetric_root(K: Array) -> Array:
 
 def correlation(K: Array) -> Array:
     """Covariance's correlations, 0 for a constant, shape (N, N)."""
-    scale = deviations(K)
-    product = np.outer(scale, scale)
-    C: Array = quotient(K, product)
+    C, _ = in_own_units(K)
     np.fill_diagonal(C, 1.0)
     return C
 

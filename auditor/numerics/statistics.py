@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Indices
 
 Z_95 = 1.959963984540054
 """``ndtri(0.975)``, without SciPy.
@@ -68,6 +68,18 @@ def column_ranks(values: Array) -> Array:
 def _mean_ranks(x: Array) -> Array:
     _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[which]
+
+
+def rows_by_value(x: Array | Indices) -> list[Indices]:
+    """Rows of each distinct value of a column, ascending.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
+    [[1], [0, 2]]
+    """
+    ends = np.cumsum(np.unique(x, return_counts=True)[1])
+    return np.split(np.argsort(x, kind="stable"), ends[:-1])
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
@@ -256,11 +268,8 @@ def grid_of_digits(y: Array) -> float:
     """
     mantissa, exponent = np.frexp(y[y != 0])
     whole = np.ldexp(mantissa, 53).astype(np.int64)
-    return (
-        float(np.ldexp((whole & -whole).astype(float), exponent - 53).min(initial=np.inf))
-        if whole.size
-        else 0.0
-    )
+    lowest = np.ldexp((whole & -whole).astype(float), exponent - 53)
+    return float(lowest.min()) if whole.size else 0.0
 
 
 def written_shorter(y: Array) -> bool:

@@ -28,8 +28,6 @@ ROUNDS = 3
 """
 FAR = 1e3
 """Deviations beyond which a tail's variance is ``1/z²``."""
-LOWEST = -37.0
-"""Deviations below which nothing of a normal lies; ``erfcx`` is finite there."""
 LEAST = 1e-9
 """Least remaining share of a variance. Below it, a difference of precisions is rounding error and
 its factor is kept."""
@@ -163,13 +161,6 @@ def cut_normal(
     a, b = (low - mean) / s, (high - mean) / s
     turned = a + b < 0
     a, b = np.where(turned, -b, a), np.where(turned, -a, b)
-    if np.isinf(b).all():  # half-lines: the hazard ``φ(a)/Φ(−a)``, twice as fast
-        a = np.maximum(a, LOWEST)
-        over = 0.5 * scipy.special.erfcx(a / np.sqrt(2.0))
-        shift = 1.0 / np.sqrt(2.0 * np.pi) / over
-        spread = np.where(a > FAR, 1.0 / np.maximum(a, 1.0) ** 2, 1.0 + (a - shift) * shift)
-        found = np.clip(mean + s * np.where(turned, -shift, shift), low, high)
-        return np.log(over) - 0.5 * a * a, found, np.clip(spread, LEAST, 1.0) * variance
     width = b - a
     right = a > 0
     z = np.where(right, a, 0.0)

@@ -60,7 +60,7 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
     while todo.size:
         place[todo] += 1
         todo = todo[total[place[todo]] <= u[todo]]
-    return np.asarray((place + 1) // 2 * np.where(place % 2, 1.0, -1.0))
+    return (place + 1) // 2 * np.where(place % 2, 1.0, -1.0)
 
 
 @lru_cache(maxsize=256)

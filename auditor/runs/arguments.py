@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +14,7 @@ from auditor.base.types import Options
 from auditor.data.table import Bounds, parse_bounds
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
-from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
+from auditor.scenario.levels import CURRENCIES, ByGuarantee, Levels, parse_levels
 from auditor.scenario.problems import Problems, plain
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
@@ -69,7 +68,7 @@ def checked_levels(
         raise AuditorError(
             f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}"
         )
-    if asked.currency is not None:
+    if isinstance(asked, ByGuarantee):
         if (
             isinstance(scheme, AdditiveScheme)
             and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]
@@ -77,8 +76,8 @@ def checked_levels(
             raise AuditorError(
                 f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made"
             )
-        values = tuple(level_of(scheme, asked.currency, one, bounds) for one in asked.stated)
-        asked = replace(asked, values=values)
+        currency, stated = asked.stated
+        asked = asked.known(tuple(level_of(scheme, currency, one, bounds) for one in stated))
     resolved = asked.resolve(checked_seed(seed))
     scheme.check_levels(resolved)
     return resolved

@@ -85,7 +85,7 @@ def summaries_of_schemes(
         here, use = task.here, task.use
         point = here.point
         cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
-        anew = use.levels is not None and use.levels.each_replicate
+        anew = getattr(use.levels, "each_replicate", False)
         levels, remedy = list[float](), None
         with contained():  # every cell of the scheme has the failure
             levels = list(release_levels(use, here))

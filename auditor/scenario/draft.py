@@ -36,7 +36,6 @@ from auditor.process.environment import shipped_folder, templated
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar
 
-NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000
 """Most combinations of categories, each an entry of a posterior."""
 MOST_NUMBERS = 12
@@ -61,7 +60,7 @@ class Selection:
         return (*self.numbers, *self.dates, *self.categories)
 
 
-def select(found: Description, unused: Mapping[str, str] = NO_COLUMNS) -> Selection:
+def select(found: Description, unused: Mapping[str, str] = MappingProxyType({})) -> Selection:
     """Up to twelve numeric columns, and categories within limits.
 
     ``unused`` has reasons against columns, by name.
@@ -134,7 +133,6 @@ OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
 """Text in YAML 1.2, but truth values in YAML 1.1."""
 MOST_ROWS = 20_000
 """Records of a first audit: a few minutes on one core."""
-NO_COPIES: Mapping[str, Description] = MappingProxyType({})
 MOST_LEFT_OUT = 50
 """Most excluded columns with a description."""
 
@@ -166,7 +164,7 @@ def drafted(scenario: Path, data: str, copies: Sequence[str]) -> str:
 def draft(
     source: str,
     found: Description,
-    copies: Mapping[str, Description] = NO_COPIES,
+    copies: Mapping[str, Description] = MappingProxyType({}),
     clear: Collection[str] = (),
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +26,31 @@ Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 Stated = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1, max_length=MOST_COPIES)]
 
 
-class Listed(Form):
+class Levels(Form):
+    """Levels of a scheme, as stated, in one of three forms."""
+
+    @property
+    def currency(self) -> str | None:
+        """Unit of levels by a guarantee or in data units, else None."""
+        return None
+
+    @property
+    def values(self) -> tuple[float, ...] | None:
+        """Levels, if they are known without a seed."""
+        return None
+
+    def spec(self) -> Any:
+        """Levels in scenario form."""
+        return self.model_dump(by_alias=True, exclude_defaults=True)
+
+    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
+        """Levels in order of release."""
+        if self.values is None:
+            raise AuditorError(f"levels by {self.currency} need the data's bounds")
+        return self.values
+
+
+class Listed(Levels):
     """Levels as noise multiples or probabilities."""
 
     # schemes refuse negative levels with their own reasons
@@ -35,22 +58,48 @@ class Listed(Form):
         min_length=1, max_length=MOST_COPIES
     )
 
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The levels."""
+        return tuple(self.levels)
 
-class ByGuarantee(Form):
+    def spec(self) -> list[float]:
+        """Levels in scenario form."""
+        return self.levels
+
+
+class ByGuarantee(Levels):
     """Levels in one of the units of ``CURRENCIES``."""
 
     scale: Stated | None = None
     """in data units"""
     epsilon: Stated | None = None
     gaussian_dp: Stated | None = None
+    _values: tuple[float, ...] | None = None
 
     @property
     def stated(self) -> tuple[str, list[float]]:
         """The unit and the levels."""
         return next(iter(self.model_dump(by_alias=True, exclude_none=True).items()))
 
+    @property
+    def currency(self) -> str:
+        """The unit."""
+        return self.stated[0]
 
-class Range(Form):
+    @property
+    def values(self) -> tuple[float, ...] | None:
+        """Noise multiples, if known."""
+        return self._values
+
+    def known(self, values: tuple[float, ...]) -> ByGuarantee:
+        """Levels with their noise multiples, found by the data's bounds."""
+        made = self.model_copy()
+        made._values = values
+        return made
+
+
+class Range(Levels):
     """A range of levels."""
 
     uniform: Ends | None = None
@@ -114,45 +163,6 @@ class Range(Form):
         return tuple(drawn[: self.count].tolist())
 
 
-@dataclass(frozen=True)
-class Levels:
-    """Levels of a scheme, as stated, and their values.
-
-    Levels by a guarantee have values once the data's bounds are known.
-    """
-
-    form: Listed | ByGuarantee | Range
-    values: tuple[float, ...] | None = None
-
-    @property
-    def currency(self) -> str | None:
-        """Unit of levels by a guarantee or in data units, else None."""
-        return self.form.stated[0] if isinstance(self.form, ByGuarantee) else None
-
-    @property
-    def stated(self) -> list[float]:
-        """Levels in their unit."""
-        return self.form.stated[1] if isinstance(self.form, ByGuarantee) else []
-
-    @property
-    def each_replicate(self) -> bool:
-        """Whether every replicate draws levels anew."""
-        return isinstance(self.form, Range) and self.form.each_replicate
-
-    def spec(self) -> Any:
-        """Levels in scenario form."""
-        spelt = self.form.model_dump(by_alias=True, exclude_defaults=True)
-        return spelt.get("levels", spelt)
-
-    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Levels in order of release, as ``Range.resolve``."""
-        if isinstance(self.form, Range):
-            return self.form.resolve(seed, replicate)
-        if self.values is None:
-            raise AuditorError(f"levels by {self.currency} need the data's bounds")
-        return self.values
-
-
 def parse_levels(value: Any) -> Levels:
     """Parse levels from a scenario or a Python call.
 
@@ -172,8 +182,8 @@ def parse_levels(value: Any) -> Levels:
         hint = did_you_mean(others[0], known) if others else ""
         raise FormError([((), f"must be {wanted}; got {shown(given)}{hint}", False)])
     problems = Problems()
-    cls: Any = Listed if listed else ByGuarantee if kinds[0] in CURRENCIES else Range
-    form = problems.model((), {"levels": given} if listed else given, cls)
+    cls = Listed if listed else ByGuarantee if kinds[0] in CURRENCIES else Range
+    form: Levels | None = problems.model((), {"levels": given} if listed else given, cls)
     if form is None:
         raise FormError((path[listed:], message, key) for path, message, key in problems.found)
-    return Levels(form, tuple(form.levels) if listed else None)
+    return form

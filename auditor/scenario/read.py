@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema as Schema
 
-from auditor import registry
 from auditor.base import (
     AuditorError,
     Problem,
@@ -31,6 +30,7 @@ from auditor.process.environment import shipped_scenarios
 from auditor.registry.parameters import (
     FieldError,
     Form,
+    Found,
     Path,
     Whole,
     format_path,
@@ -290,7 +290,7 @@ def assemble(
     schemes = read_schemes(fields, problems)
     data = read_data(fields["data"], problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
-    if any(use.levels is not None and use.levels.currency is not None for use in schemes):
+    if any(use.levels and use.levels.currency for use in schemes):
         # rarely needed, with many imports
         from auditor.scenario.stated_levels import with_stated_levels
 
@@ -347,15 +347,13 @@ def with_shared_key(
 
     A key of the data joins all copies from files, a scheme's own key its copies.
     """
-    joining = {
-        use.id: use.parameters
-        for use in schemes
-        if not registry.get("scheme", use.name).makes_copies
-        and "key" in type(use.parameters).model_fields
-    }
+    joined = [use for use in schemes if "key" in type(use.parameters).model_fields]
     own = data.key if data is not None else None
-    named = [own, *(getattr(parameters, "key", None) for parameters in joining.values())]
-    keys = list(filter(None, dict.fromkeys(named)))
+    keys = list(
+        filter(
+            None, dict.fromkeys([own, *(getattr(use.parameters, "key", None) for use in joined)])
+        )
+    )
     if data is None or not keys:
         return data, tuple(schemes)
     where = ("schemes",) if own is None else ("data", "key")
@@ -369,7 +367,7 @@ def with_shared_key(
     if own is not None:
         schemes = [
             replace(use, parameters=use.parameters.model_copy(update={"key": own}))
-            if use.id in joining
+            if use in joined
             else use
             for use in schemes
         ]
@@ -383,15 +381,13 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
     for path, values in scenario.sweep.items():
         places: list[Path] = []
         for number, value in enumerate(values):
-            found = Problems()
             try:
-                changed, places = put(_swept(scenario), [(parse_path(path), value)])
+                built, found = _at_point(scenario, {path: value})
             except AuditorError as error:
                 problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
                 break
-            assemble(changed, found, scenario.base, scenario.name)
-            new = [item[:2] for item in found.found if item[:2] not in anyway]
-            if new:
+            places = [place for place, _ in built.places.swept]
+            if new := [item[:2] for item in found if item[:2] not in anyway]:
                 first = Problem(format_path(new[0][0]), new[0][1])
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
         for place, other in before.items():
@@ -407,30 +403,21 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
 def _swept_points(scenario: Scenario) -> tuple[Scenario, ...]:
     points, problems = [], dict[str, Problem]()
     for values in product(*scenario.sweep.values()):
-        try:
-            points.append(_at_point(scenario, dict(zip(scenario.sweep, values, strict=True))))
-        except ScenarioError as error:
-            problems |= {str(problem): problem for problem in error.problems}
+        built, found = _at_point(scenario, dict(zip(scenario.sweep, values, strict=True)))
+        points.append(built)
+        problems |= {str(problem): problem for problem in built.places.located(found)}
     if problems:
         raise ScenarioError(problems.values())
     return tuple(points)
 
 
-def _at_point(scenario: Scenario, point: Options) -> Scenario:
-    value: Any = _swept(scenario)
+def _at_point(scenario: Scenario, point: Plain) -> tuple[Scenario, list[Found]]:
+    value: Any = {k: v for k, v in scenario.document.items() if k not in ("sweep", "expect")}
     swept: list[tuple[Path, Path]] = []
     for path, item in point.items():
         value, places = put(value, [(parse_path(path), item)])
-        values = scenario.sweep.get(path, [])
-        origin = ("sweep", path, values.index(item) if item in values else 0)
+        origin = ("sweep", path, scenario.sweep[path].index(item))
         swept += [(place, origin) for place in places]
-    here = replace(scenario.places, swept=tuple(swept))
-    problems = Problems()
+    here, problems = replace(scenario.places, swept=tuple(swept)), Problems()
     built = assemble(value, problems, scenario.base, scenario.name)
-    if problems.found:
-        raise ScenarioError(here.located(problems.found))
-    return replace(built, places=here, expect=scenario.expect, point=dict(point))
-
-
-def _swept(scenario: Scenario) -> Plain:
-    return {key: item for key, item in scenario.document.items() if key not in ("sweep", "expect")}
+    return replace(built, places=here, expect=scenario.expect, point=point), problems.found

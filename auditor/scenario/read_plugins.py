@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator
@@ -18,7 +18,7 @@ from auditor.adversary.attack import (
 )
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable, PluginError, PluginFailed
-from auditor.base.types import Options, Plain
+from auditor.base.types import Plain
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
@@ -134,10 +134,14 @@ def _of_categories(use: Any, data: Any) -> Any:
 def _adds_noise(law: Any) -> bool:
     if not isinstance(law, Mapping):
         return False
-    name = law.get("scheme")
-    return "covariance" in law or (
-        name in registry.names("scheme") and bool(registry.get("scheme", name).adds_noise)
-    )
+    name: Any = law.get("scheme")
+    known = name in registry.names("scheme")
+    return "covariance" in law or (known and registry.get("scheme", name).adds_noise)
+
+
+def _is_additive(name: Any) -> bool:
+    known = name in registry.names("scheme")
+    return known and issubclass(registry.get("scheme", name), AdditiveScheme)
 
 
 def every_attack(
@@ -230,12 +234,7 @@ def id_of(item: Any) -> str | None:
 
 
 def _use(
-    kind: str,
-    form: type[F],
-    path: Path,
-    item: Any,
-    problems: Problems,
-    defaults: Callable[[Any, Plain], Options] = lambda cls, own: {},
+    kind: str, form: type[F], path: Path, item: Any, problems: Problems
 ) -> tuple[Any, F | None, Any]:
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
@@ -255,7 +254,6 @@ def _use(
         problems.add(where, f"names an {error}" if str(error).startswith("unknown") else str(error))
         return None, None, None
     own = {key: value for key, value in given.items() if key not in common}
-    own |= defaults(cls, own)
     return cls, read, problems.model(path, own, cls.Parameters, tuple(shared))
 
 
@@ -263,17 +261,13 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     levels: Levels | None = None
     if isinstance(item, dict) and "levels" in item:
         levels = problems.attempt((*path, "levels"), parse_levels, item["levels"])
-
-    def noise(cls: Any, own: Plain) -> Plain:
-        if levels is None or levels.currency is None or not issubclass(cls, AdditiveScheme):
-            return {}
-        size = CURRENCIES[levels.currency]
-        if own.get("noise", size) != size:
-            why = f"levels are by {levels.currency}, which says how large the noise is"
-            problems.add((*path, "noise"), f"must be left out where {why}")
-        return {"noise": size} if "noise" not in own else {}
-
-    cls, form, parameters = _use("scheme", SchemeForm, path, item, problems, noise)
+        if levels is not None and levels.currency is not None and _is_additive(item.get("name")):
+            size = CURRENCIES[levels.currency]
+            if item.get("noise", size) != size:
+                why = f"levels are by {levels.currency}, which says how large the noise is"
+                problems.add((*path, "noise"), f"must be left out where {why}")
+            item = {"noise": size} | item
+    cls, form, parameters = _use("scheme", SchemeForm, path, item, problems)
     if cls is None:
         return None
     if cls.needs_levels and not (isinstance(item, dict) and "levels" in item):
@@ -298,7 +292,7 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
     # stated levels are checked with the data
     if levels is None or levels.currency is not None:
         return
-    ends = levels.form.ends if isinstance(levels.form, Range) else levels.values or ()
+    ends = levels.ends if isinstance(levels, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
         # the last level of the shortest prefix with this message is wrong

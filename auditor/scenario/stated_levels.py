@@ -28,6 +28,7 @@ from auditor.base.types import Array, Names
 from auditor.data.table import Bounds, DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
+from auditor.scenario.levels import ByGuarantee
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
@@ -51,14 +52,13 @@ def with_stated_levels(
     made = []
     for place, use in enumerate(schemes):
         levels = use.levels
-        if levels is not None and levels.currency is not None and data is not None:
+        if isinstance(levels, ByGuarantee) and data is not None:
             with contained() as failure:
                 scheme = registry.get("scheme", use.name)(use.parameters)
-                values = tuple(
-                    level_of(scheme, levels.currency, one, data.bounds) for one in levels.stated
-                )
+                currency, stated = levels.stated
+                values = tuple(level_of(scheme, currency, one, data.bounds) for one in stated)
                 scheme.check_levels(values)
-                use = replace(use, levels=replace(levels, values=values))
+                use = replace(use, levels=levels.known(values))
             if failure.error is not None:
                 path = ("schemes", place, "levels", levels.currency)
                 problems.add(path, f"cannot be used: {failure.reason}")

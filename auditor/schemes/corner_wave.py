@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Levels, Pair
@@ -57,15 +56,14 @@ class Independent(FreshNoise):
     class Parameters(PluginParameters):
         """Covariance of the noise across attributes, and its distribution."""
 
-        noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
-        distribution: Literal["gaussian", "uniform"] = Field(
-            "gaussian", description="gaussian, or uniform with the same covariance"
-        )
+        noise: NoiseShape = "white"
+        """shape of the noise across attributes, K_0"""
+        distribution: Literal["gaussian", "uniform"] = "gaussian"
+        """gaussian, or uniform with the same covariance"""
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
-        chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
-        return chosen
+        return self.parameters.distribution
 
 
 @register
@@ -134,10 +132,8 @@ class CornerWave(AdditiveScheme):
     class Parameters(AdditiveScheme.Parameters):
         """Noise shape and sampling algorithm; all four algorithms have one law."""
 
-        algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
-            "bridge",
-            description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
-        )
+        algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = "bridge"
+        """bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3"""
         serial: Serial = "none"
 
     level_covariance = staticmethod(min_covariance)
@@ -215,10 +211,10 @@ def conditional_gaussian(s_given: Array, s_new: Array) -> Pair:
     and (18), with ERRATA's last factor), from distinct levels. ``LinAlgError`` if two given levels
     are too close.
     """
-    K_new = np.minimum(s_new[:, None], s_new[None, :])
+    K_new = np.minimum.outer(s_new, s_new)
     if s_given.size == 0:
         return np.zeros((s_new.size, 0)), K_new
-    K_given = np.minimum(s_given[:, None], s_given[None, :])
-    K_cross = np.minimum(s_new[:, None], s_given[None, :])
-    weights = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K_given, lower=True), K_cross.T).T
-    return weights, K_new - weights @ K_cross.T
+    K_cross = np.minimum.outer(s_given, s_new)
+    factor = scipy.linalg.cho_factor(np.minimum.outer(s_given, s_given), lower=True)
+    weights = scipy.linalg.cho_solve(factor, K_cross).T
+    return weights, K_new - weights @ K_cross

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from auditor.base import AuditorError
-from auditor.base.types import Array, Arrays, Codes, Flags, Levels, Microdata, Shape
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels, Microdata, Shape, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -66,17 +66,10 @@ def drawn_blocks(
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
     sampler = scheme.sampler(levels, scale or table_moments(table).scale, key, existing)
-    bounds = row_blocks(table.rows, table.width)
-    memory = (
-        None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
-    )
+    bounds, kept = row_blocks(table.rows, table.width), copies is not None
+    held = copies or [scheme.blank(bounds[0][1], table.width) for _ in levels]
     for index, (a, b) in enumerate(bounds):
-        out = (
-            RowsOf(copies, a, b)
-            if copies is not None
-            else [block[: b - a] for block in memory or ()]
-        )
-        x = table.read(a, b)
+        out, x = RowsOf(held, a, b) if kept else RowsOf(held, 0, b - a), table.read(a, b)
         if seen is not None:
             seen(x)
         sampler.block(index, x, out, existing)
@@ -218,23 +211,22 @@ def codes_digest(table: CategoricalTable) -> str:
     return digest.hexdigest()
 
 
+@unprinted
 class HeldCopies(Arrays):
     """Earlier and new copies as arrays."""
 
-    def __init__(self, before: Sequence[Microdata], new: Arrays, shape: Shape) -> None:
-        self._before = before
-        self._new = new
-        self._shape = shape
-        self._arrays: dict[int, Array] = {}
+    before: Sequence[Microdata]
+    new: Arrays
+    shape: Shape
+    arrays: dict[int, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self._before) + len(self._new)
+        return len(self.before) + len(self.new)
 
     def __getitem__(self, place: Any) -> Any:
-        if place >= len(self._before):
-            return self._new[place - len(self._before)]
-        if place not in self._arrays:
-            self._arrays[place] = np.ascontiguousarray(self._before[place], dtype=float).reshape(
-                self._shape
-            )
-        return self._arrays[place]
+        if place >= len(self.before):
+            return self.new[place - len(self.before)]
+        if place not in self.arrays:
+            found = np.ascontiguousarray(self.before[place], dtype=float)
+            self.arrays[place] = found.reshape(self.shape)
+        return self.arrays[place]

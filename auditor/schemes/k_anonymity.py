@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -76,39 +76,26 @@ class AnonymousScheme(Scheme):
     class Parameters(PluginParameters):
         """Quasi-identifiers, sensitive attribute, and class rules besides k."""
 
-        quasi: list[str] = Field(
-            min_length=1, description="attributes that identify when taken together"
-        )
-        sensitive: str = Field(description="the attribute to protect; released as it is")
-        distinct: int = Field(
-            1, ge=1, description="fewest distinct sensitive values in a class (distinct ℓ)"
-        )
-        entropy: float = Field(1.0, ge=1, description="least entropy ℓ of a class")
-        alpha: float = Field(
-            1.0, gt=0, le=1, description="largest share of one sensitive value in a class"
-        )
-        t: float = Field(
-            1.0, ge=0, le=1, description="largest earth mover's distance of a class from the table"
-        )
-        recursive: list[float] | None = Field(
-            None,
-            min_length=2,
-            max_length=2,
-            description="[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones",
-        )
-        confidential: list[float | str] = Field(
-            [], description="sensitive values that nobody may infer"
-        )
-        confidence: float = Field(
-            1.0, gt=0, le=1, description="largest share of one confidential value in a class"
-        )
-        range: float = Field(
-            0.0,
-            ge=0,
-            le=1,
-            description="least range of a class's sensitive values, over the table's: e of (k, e), "
-            "whose k is `distinct`",
-        )
+        quasi: list[str] = Field(min_length=1)
+        """attributes that identify when taken together"""
+        sensitive: str
+        """the attribute to protect; released as it is"""
+        distinct: int = Field(1, ge=1)
+        """fewest distinct sensitive values in a class (distinct ℓ)"""
+        entropy: float = Field(1.0, ge=1)
+        """least entropy ℓ of a class"""
+        alpha: float = Field(1.0, gt=0, le=1)
+        """largest share of one sensitive value in a class"""
+        t: float = Field(1.0, ge=0, le=1)
+        """largest earth mover's distance of a class from the table"""
+        recursive: list[float] | None = Field(None, min_length=2, max_length=2)
+        """[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones"""
+        confidential: list[float | str] = Field([])
+        """sensitive values that nobody may infer"""
+        confidence: float = Field(1.0, gt=0, le=1)
+        """largest share of one confidential value in a class"""
+        range: float = Field(0.0, ge=0, le=1)
+        """least range of a class's sensitive values, over the table's: e of (k, e), whose k is `distinct`"""
 
         @model_validator(mode="after")
         def _consistent_names(self) -> Any:
@@ -179,7 +166,7 @@ class AnonymousScheme(Scheme):
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> AnonymousSampler:
-        whole = self.whole_table
+        whole = self.table
         self._check(whole)
         made = [
             self._copy(partition, whole) for partition in self.partitions(levels, existing, whole)
@@ -200,7 +187,7 @@ class AnonymousScheme(Scheme):
     def promises(
         self, blocks: Iterable[Block], coalitions: Coalitions
     ) -> dict[Coalition, dict[str, float]]:
-        table = self.whole_table
+        table = self.table
         sensitive = table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(table.values[:, sensitive]), table)
         return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(table))
@@ -294,16 +281,12 @@ class KAnonymity(AnonymousScheme):
     class Parameters(AnonymousScheme.Parameters):
         """Quasi-identifiers, sensitive attribute, class rules and method."""
 
-        method: Literal["mondrian", "full-domain"] = Field(
-            "mondrian", description="median cuts, or one bin width per attribute"
-        )
-        rungs: dict[str, list[float]] | None = Field(
-            None,
-            description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last",
-        )
-        suppress: float = Field(
-            0.05, ge=0, lt=1, description="full-domain: share of the records that may be suppressed"
-        )
+        method: Literal["mondrian", "full-domain"] = "mondrian"
+        """median cuts, or one bin width per attribute"""
+        rungs: dict[str, list[Annotated[float, Field(ge=0)]]] | None = None
+        """full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"""
+        suppress: float = Field(0.05, ge=0, lt=1)
+        """full-domain: share of the records that may be suppressed"""
 
         @model_validator(mode="after")
         def _consistent(self) -> Any:
@@ -313,25 +296,16 @@ class KAnonymity(AnonymousScheme):
                 raise ValueError(
                     "has rungs for something other than the quasi-identifiers of method full-domain"
                 )
-            if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
-                raise ValueError("has a bin width below 0 among its rungs")
             return self
 
     def _check(self, table: Table) -> None:
         super()._check(table)
-        given = self.parameters
-        both = [name for name in given.rungs or {} if name in table.hierarchies]
-        if both:
-            raise AuditorError(f"{both[0]!r} has rungs and a hierarchy, where one must do")
-        neither = [
-            name
-            for name in given.quasi
-            if name not in table.hierarchies and name not in (given.rungs or {})
-        ]
-        if given.method == "full-domain" and neither:
-            raise AuditorError(
-                f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies"
-            )
+        given, rungs = self.parameters, self.parameters.rungs or {}
+        for name in given.quasi if given.method == "full-domain" else ():
+            if (name in rungs) == (name in table.hierarchies):
+                raise AuditorError(
+                    f"method full-domain needs either rungs for {name!r}, or a hierarchy of it under data.hierarchies"
+                )
 
     def partitions(self, levels: Levels, existing: int, table: Table) -> list[Partition]:
         return [self._partition(k, table) for k in levels[existing:]]

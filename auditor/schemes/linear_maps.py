@@ -29,7 +29,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
 
 Count = Annotated[int, Field(ge=1, le=1000, description="copies, each with a matrix of its own")]
 Translated = Annotated[bool, Field(description="whether a secret vector is added to every record")]
@@ -39,6 +39,7 @@ class TransformScheme(Scheme):
     """Base of the schemes ``y = M_i x + t_i``, without noise, at level 0."""
 
     needs_levels = False
+    level_range = LevelRange("0, as no noise is added", high=0.0)
     has_matrices = True
 
     @abstractmethod
@@ -47,13 +48,6 @@ class TransformScheme(Scheme):
 
     def default_levels(self) -> tuple[float, ...]:
         return (0.0,) * int(self.parameters.copies)
-
-    def check_levels(self, levels: Levels) -> None:
-        super().check_levels(levels)
-        if not self.needs_levels and any(levels):
-            raise AuditorError(
-                f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}"
-            )
 
     def transformed(self, levels: Levels, table: TableMoments, key: Key) -> Transformed | None:
         # square only; for the audit
@@ -151,16 +145,15 @@ class RotationNoise(TransformScheme):
     reference = "chen2007; liu2008, section 4.4"
     assumes = "The adversary knows only a few records, and not the distribution of the population."
     needs_levels = True
+    level_range = Scheme.level_range
 
     class Parameters(PluginParameters):
         """Dependence of noise between copies, and their rotations."""
 
-        noise: Literal["fresh", "corner-wave"] = Field(
-            "fresh", description="new noise in every copy, or nested as li2012 has it"
-        )
-        rotations: Literal["fresh", "shared"] = Field(
-            "fresh", description="a rotation for each copy, or one for all"
-        )
+        noise: Literal["fresh", "corner-wave"] = "fresh"
+        """new noise in every copy, or nested as li2012 has it"""
+        rotations: Literal["fresh", "shared"] = "fresh"
+        """a rotation for each copy, or one for all"""
         translation: Translated = False
 
     def default_levels(self) -> tuple[float, ...]:
@@ -168,10 +161,7 @@ class RotationNoise(TransformScheme):
 
     @property
     def additive(self) -> AdditiveScheme:
-        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(
-            noise="white"
-        )
-        return scheme
+        return registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         N = table.mean.size
@@ -205,14 +195,12 @@ class RandomProjection(TransformScheme):
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and number of copies."""
 
-        dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
-        variance: Annotated[float, Field(gt=0)] | None = Field(
-            None,
-            description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
-        )
-        matrix: Literal["gaussian", "dct"] = Field(
-            "gaussian", description="normal entries, or a truncated cosine transform"
-        )
+        dimensions: int = Field(ge=1, le=10_000)
+        """columns n' of a copy"""
+        variance: Annotated[float, Field(gt=0)] | None = None
+        """variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average"""
+        matrix: Literal["gaussian", "dct"] = "gaussian"
+        """normal entries, or a truncated cosine transform"""
         copies: Count = 1
 
         @model_validator(mode="after")

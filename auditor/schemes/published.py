@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -61,30 +61,29 @@ class FileScheme(Scheme):
     class Parameters(PluginParameters):
         """Files of the copies, and their match to the original."""
 
-        copies: list[str] = Field(
-            description="paths of .csv or .parquet files, in order of release",
-            min_length=1,
-            max_length=10_000,
-        )
+        copies: list[str] = Field(min_length=1, max_length=10_000)
+        """paths of .csv or .parquet files, in order of release"""
         key: str | None = Field(
             None,
             description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
             "another order and lack some; without it, rows must match one to one",
         )
-        aligned: bool = Field(
-            False,
-            description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
-        )
+        aligned: bool = False
+        """whether you vouch that rows and columns are the original's, and what looks otherwise is not refused"""
 
     def count(self, levels: Levels) -> int:
         return len(self.parameters.copies)
 
-    def check_count(self, levels: Levels) -> None:
-        """Refuse levels that are neither absent nor one per copy."""
+    def check_levels(self, levels: Levels) -> None:
+        stated = self.stated()
+        if stated is not None and not levels:
+            raise AuditorError("a law by scheme needs the copies' levels")
         if levels and len(levels) != len(self.parameters.copies):
             raise AuditorError(
                 f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}"
             )
+        check = super().check_levels if stated is None else stated.check_levels
+        check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         if self.parameters.key is None:
@@ -116,6 +115,12 @@ class FileScheme(Scheme):
     def files(self, table: Table) -> list[Path]:
         """Files in order of release."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
+
+    def stamps(self, table: Table) -> Hashable:
+        """State of the files, and what is read from them."""
+        there = [(path, path.stat()) for path in self.files(table)]
+        states = ((str(path), at.st_mtime_ns, at.st_size) for path, at in there)
+        return self.name, self.parameters.key, table.fingerprint(), *states
 
     def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
         """Copies as matched to a table's records."""
@@ -179,25 +184,26 @@ class Published(FileScheme):
     class Parameters(FileScheme.Parameters):
         """Files of the copies, and the law that they state."""
 
-        law: Plain | None = Field(
-            None,
-            description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
-        )
+        law: Plain | None = None
+        """{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"""
 
         @field_validator("law")
         @classmethod
         def _one_law(cls, law: Plain | None) -> Plain | None:
-            if law is not None:
-                _check_law(law)
+            if law is None:
+                return law
+            if len({"scheme", "covariance"} & set(law)) != 1:
+                raise ValueError("must have `scheme` or `covariance`, and not both")
+            if "covariance" in law:
+                if len(law) > 1 or not isinstance(law["covariance"], str):
+                    form = "{covariance: file}, the path of a CSV file without a header"
+                    raise ValueError(f"must be {form}")
+            elif law["scheme"] == Published.name or not isinstance(law["scheme"], str):
+                raise ValueError("must name the scheme whose law the copies follow")
+            elif not stated_scheme(law).adds_noise:
+                why = f"which {law['scheme']} does not"
+                raise ValueError(f"must name a scheme that adds noise, {why}")
             return law
-
-    def check_levels(self, levels: Levels) -> None:
-        stated = self.stated()
-        if stated is not None and not levels:
-            raise AuditorError("a law by scheme needs the copies' levels")
-        self.check_count(levels)
-        check = super().check_levels if stated is None else stated.check_levels
-        check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         if asked.standardize:
@@ -238,13 +244,7 @@ class Published(FileScheme):
         )
 
     def common(self, table: Table, copies: Sequence[Copy]) -> Audited:
-        stamps = [
-            (str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.files(table)
-        ]
-        return remembered(
-            (tuple(stamps), self.parameters.key, table.fingerprint()),
-            lambda: common_part(table, copies),
-        )
+        return remembered(self.stamps(table), lambda: common_part(table, copies))
 
     def law(self, levels: Levels, table: TableMoments) -> NoiseLaw | None:
         cut = None if self.table is None else self.table.cut
@@ -365,16 +365,3 @@ def stated_scheme(law: Plain) -> Any:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
         raise ValueError(f"is wrong: {sentence(explain(error, cls.Parameters, given))}") from None
-
-
-def _check_law(law: Plain) -> None:
-    if len({"scheme", "covariance"} & set(law)) != 1:
-        raise ValueError("must have `scheme` or `covariance`, and not both")
-    if "covariance" in law:
-        if [key for key in law if key != "covariance"] or not isinstance(law["covariance"], str):
-            raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
-        return
-    if law["scheme"] == Published.name or not isinstance(law["scheme"], str):
-        raise ValueError("must name the scheme whose law the copies follow")
-    if not stated_scheme(law).adds_noise:
-        raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

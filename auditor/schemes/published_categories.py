@@ -70,14 +70,6 @@ class PublishedCategories(FileScheme, UniformScheme):
                 stated_scheme(law)
             return law
 
-    def check_levels(self, levels: Levels) -> None:
-        if self.parameters.law is not None and not levels:
-            raise AuditorError(
-                "a law by scheme needs the copies' levels, their retention probabilities"
-            )
-        self.check_count(levels)
-        super().check_levels(levels)
-
     def check_table(self, table: Table, asked: DataUse) -> None:
         table = with_sets(table, self.files(table))
         data, stated = categories_of(table), self.stated()
@@ -128,14 +120,12 @@ class PublishedCategories(FileScheme, UniformScheme):
     def channel(self, levels: Levels, size: int) -> UniformLaw:
         if (stated := self.stated()) is None:
             return self.estimated()
-        law: UniformLaw = stated.over(categories_of(self.audited_table)).channel(levels, size)
-        return law
+        return stated.over(categories_of(self.audited_table)).channel(levels, size)
 
     def replaced_by(self, size: int) -> Array | None:
         if (stated := self.stated()) is None:
             return None
-        pi: Array | None = stated.over(categories_of(self.audited_table)).replaced_by(size)
-        return pi
+        return stated.over(categories_of(self.audited_table)).replaced_by(size)
 
     def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
         """Law estimated from some records, or from all."""
@@ -149,10 +139,10 @@ class PublishedCategories(FileScheme, UniformScheme):
     def held(self) -> list[Codes]:
         """All copies of the audited records, cached."""
         whole = self.audited_table.whole
-        stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
         data = categories_of(whole)
-        key = ("codes", data.fingerprint(), self.parameters.key, *stamps)
-        made = remembered(key, lambda: [codes_of(copy, data) for copy in self.read(whole)])
+        made = remembered(
+            self.stamps(whole), lambda: [codes_of(copy, data) for copy in self.read(whole)]
+        )
         return [self.audited_table.cut_out(codes) for codes in made]
 
 

@@ -24,14 +24,13 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
-from copy import copy
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorError, AuditorWarning
+from auditor.base import AuditorWarning
 from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
@@ -45,9 +44,10 @@ from auditor.schemes.replacement.base import (
     Replacement,
     UniformScheme,
     categories_of,
-    checked,
+    check_chances,
     code_type,
     coins,
+    columns_of,
     distribution,
     never_drawn,
     stream_of,
@@ -200,9 +200,9 @@ class RetentionReplacement(UniformScheme):
         @field_validator("replacement")
         @classmethod
         def _distribution(cls, stated: Replacement) -> Replacement:
-            return checked(stated)
-
-    _pi: Array | None = None
+            for column, shares in columns_of(stated):
+                check_chances(column, shares)
+            return stated
 
     @property
     def _stated(self) -> Replacement:
@@ -210,22 +210,14 @@ class RetentionReplacement(UniformScheme):
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
-        if note := never_drawn(self.over(categories_of(table))._pi):
+        if note := never_drawn(self._fit(categories_of(table))):
             warnings.warn(AuditorWarning(f"{self.name}: {note}"), stacklevel=2)
 
-    def over(self, table: CategoricalTable) -> Self:
-        if self._pi is not None:
-            return self
-        made = copy(self)
-        made._pi = distribution(self._stated, table)
-        return made
+    def _fit(self, table: CategoricalTable) -> Array | None:
+        return distribution(self._stated, table)
 
     def replaced_by(self, size: int) -> Array | None:
-        if self._stated != "uniform" and (self._pi is None or self._pi.size != size):
-            raise AuditorError(
-                "`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law"
-            )
-        return self._pi
+        return None if self._stated == "uniform" else self.fitted(size)
 
 
 @register
@@ -257,10 +249,8 @@ class UniformMultilevel(RetentionReplacement):
     class Parameters(RetentionReplacement.Parameters):
         """Replacement distribution and implementation; both have one law."""
 
-        implementation: Literal["process", "multi-pert"] = Field(
-            "process",
-            description="process: a look-up in a stream of replacements; multi-pert: the paper's Figure 3 on compressed histories",
-        )
+        implementation: Literal["process", "multi-pert"] = "process"
+        """process: a look-up in a stream of replacements; multi-pert: the paper's Figure 3 on compressed histories"""
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies

@@ -82,7 +82,7 @@ def test_haar():
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    ({}, "needs covariance, or spectrum"),
+    ({}, "needs either covariance or spectrum"),
     ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semi-definite, as a covariance is"),
     ({"covariance": [[1, 2], [0, 1]]}, "covariance must be finite and symmetric, as a covariance is: see the entries (1, 2) and (2, 1)"),
     ({"covariance": [[1, 2]]}, "covariance must be a square matrix of numbers, every row as long as the first"),

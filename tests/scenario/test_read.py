@@ -233,7 +233,7 @@ def test_what_the_data_cannot_give_is_told_before_the_run():
 
 @pytest.mark.parametrize(("path", "values", "read"), [
     ("data.rows", [10, 20], lambda s: s.data.rows),
-    ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.form.count),
+    ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
     ("schemes[*].algorithm", ["bridge", "parallel"], lambda s: s.schemes[0].parameters.algorithm),
     ("schemes[0].noise", ["white", {"variance": 2.0}], lambda s: s.spec()["schemes"][0]["noise"]),
     ("knowledge[1].estimated.rows", [5, 6], lambda s: s.knowledge[1].rows),

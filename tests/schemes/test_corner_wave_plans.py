@@ -231,6 +231,6 @@ def test_a_plan_that_needs_the_noise_of_a_copy_that_is_out_is_refused():
     )
     # one request: both copies share an innovation, and may
     scheme.sampler(levels, moments, Key(1, scheme.name))
-    said = r"'reuses-an-innovation' broke its contract: `plan` draws copy 2 with the innovation of copy 1, which is out already"
+    said = r"'reuses-an-innovation' broke its contract: `plan` draws copy 2 from the innovation of copy 1"
     with pytest.raises(PluginError, match=said):
         scheme.sampler(levels, moments, Key(2, scheme.name), existing=1)

@@ -93,7 +93,7 @@ def test_a_plain_inversion_and_the_pooled_gain_are_measured_as_theory_says():
 
 
 @pytest.mark.parametrize(("matrix", "said"), [
-    ([[0.5, 0.4], [0.5, 0.5]], "row 1 does not"), ([[1.5, -0.5], [0.5, 0.5]], "row 1 does not"), ([[1.0], [1.0]], "row 1 has 1"),
+    ([[0.5, 0.4], [0.5, 0.5]], "row 1 must be chances"), ([[1.5, -0.5], [0.5, 0.5]], "row 1 must be chances"), ([[1.0], [1.0]], "row 1 must have one chance for each of 2 rows; got 1"),
 ])  # fmt: skip
 def test_what_is_no_matrix_of_chances_is_refused(matrix, said):
     with pytest.raises(AuditorError, match=said):

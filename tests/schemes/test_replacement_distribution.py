@@ -136,9 +136,9 @@ def test_epsilon_and_odds_by_enumeration(multilevel):
 
 
 @pytest.mark.parametrize(("replacement", "message"), [
-    ([0.5, 0.2], r"must be chances that sum to 1; got a sum of 0\.7"),
-    ([1.5, -0.5], r"must be chances of at least 0; got -0\.5"),
-    ({"a": [1.0], "b": [0.5]}, "column 'b': must be chances that sum to 1"),
+    ([0.5, 0.2], r"must be chances of at least 0 that sum to 1; got a least of 0\.2 and a sum of 0\.7"),
+    ([1.5, -0.5], r"must be chances of at least 0 that sum to 1; got a least of -0\.5"),
+    ({"a": [1.0], "b": [0.5]}, "column 'b': must be chances of at least 0 that sum to 1"),
     ([], "1 or more entries"),
     ("priors", "'uniform' or 'prior'.*did you mean 'prior'"),
     (0.5, "must be 'uniform' or 'prior' or a list or a mapping"),

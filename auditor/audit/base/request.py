@@ -364,7 +364,7 @@ class ReleaseRequest:
     @cached_property
     def coalitions(self) -> list[Coalition]:
         """Coalitions of the scenario."""
-        return expand_all(self.scenario.coalitions, self.copies, self.scenario.seed)
+        return list(expand_all(self.scenario.coalitions, self.copies, self.scenario.seed))
 
     def context(self, levels: tuple[float, ...] = (), copies: int = 0) -> CellContext:
         """Common part of the records of the release; its copies may be unknown."""

@@ -13,23 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product as cartesian
 from math import prod
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from auditor.base import DataError, counted, pd, quoted
-from auditor.base.types import (
-    Array,
-    Coalition,
-    Codes,
-    Indices,
-    Integers,
-    Names,
-    Options,
-    frozen,
-    unprinted,
-)
+from auditor.base.types import Array, Codes, Indices, Integers, Names, Options, frozen, unprinted
 from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import (
@@ -72,27 +62,16 @@ class Attribute:
         return len(self.labels)
 
 
-class CodeRows(Protocol):
-    """Codes of records in files, read block by block."""
-
-    @property
-    def shape(self) -> Coalition:
-        """``(n,)``."""
-
-    def __getitem__(self, rows: slice, /) -> Codes:
-        """Some records."""
-
-
 @unprinted
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
-    ``content`` has codes from 0 to s − 1, shape (n,), or a large file's. The last attribute's value
+    ``content`` has codes from 0 to s − 1, shape (n,), or ``FileCodes``. The last attribute's value
     changes fastest.
     """
 
     attributes: tuple[Attribute, ...]
-    content: Codes | CodeRows
+    content: Any
 
     @property
     def rows(self) -> int:
@@ -275,16 +254,6 @@ def of_column(
             f"column {quoted(name)} has {counted(unknown, 'record')} outside the declared domain"
         )
     return domain_of(name, domain), codes
-
-
-def edges_of(rule: Options, low: float, high: float) -> Array:
-    """Stated edges, or equal-width ones over the range."""
-    kind, argument = next(iter(rule.items()))
-    return (
-        np.asarray(argument, dtype=float)
-        if kind == "edges"
-        else np.linspace(low, high, argument + 1)
-    )
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
@@ -484,61 +453,51 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
     return frame.assign(**changed)
 
 
-def hierarchy_of(declared: Any) -> Hierarchy:
-    """Hierarchy of a checked declaration: nested mappings that end in lists."""
-    leaves: list[Leaf] = []
-    nodes: list[Node] = []
-
-    def walk(part: Any, above: Node) -> None:
-        if isinstance(part, dict):
-            for name, below in part.items():
-                walk(below, (*above, str(name)))
-        else:
-            leaves.extend(part)
-            nodes.extend([above] * len(part))
-
-    walk(declared, ())
-    return Hierarchy(tuple(leaves), tuple(nodes))
-
-
-def parse_hierarchies(hierarchies: Any) -> Any:
-    """Hierarchies by column: nested mappings with lists of values.
+def hierarchy_of(declared: Any, column: str = "") -> Hierarchy:
+    """Hierarchy of nested mappings that end in lists of values.
 
     Raises
     ------
     FieldError
         A part is of another type, or values are repeated, mixed or unequally deep.
     """
+    nodes: dict[Leaf, Node] = {}
+    places: dict[Leaf, Path] = {}
+
+    def walk(at: Path, part: Any, above: Node) -> None:
+        if isinstance(part, dict) and part:
+            for name, below in part.items():
+                walk((*at, name), below, (*above, str(name)))
+            return
+        if not above or not isinstance(part, list) or not part:
+            wanted = "must map a common property of values to a list of them, or to a mapping"
+            raise FieldError(f"{wanted}; got {kind_of_value(part)}", *at)
+        for place, leaf in enumerate(part):
+            if isinstance(leaf, bool) or not isinstance(leaf, str | int | float):
+                raise FieldError(f"must be text or a number; got {kind_of_value(leaf)}", *at, place)
+            if leaf in nodes:
+                first = format_path(("data", "hierarchies", *places[leaf]))
+                raise FieldError(
+                    f"repeats a value of this hierarchy, first given at {first}", *at, place
+                )
+            nodes[leaf], places[leaf] = above, (*at, place)
+
+    walk((column,), declared, ())
+    depths = {len(above) for above in nodes.values()}
+    if len(depths) > 1:
+        between = f"some values are under {min(depths)} nodes and some under {max(depths)}"
+        raise FieldError(f"must be as deep in every branch; {between}", column)
+    if len(nodes) < 2:
+        raise FieldError("must list at least two values", column)
+    if len({isinstance(leaf, str) for leaf in nodes}) > 1:
+        raise FieldError("must list numbers or text, and not both", column)
+    return Hierarchy(tuple(nodes), tuple(nodes.values()))
+
+
+def parse_hierarchies(hierarchies: Any) -> Any:
+    """Hierarchies by column, checked by ``hierarchy_of``."""
     if not isinstance(hierarchies, dict):
         raise ValueError("must map columns to their hierarchies")
     for name, declared in hierarchies.items():
-        seen: dict[Any, Path] = {}
-        _check_node((name,), declared, seen, inner=False)
-        depths = {len(chain) for chain in hierarchy_of(declared).nodes}
-        if len(depths) > 1:
-            between = f"some values are under {min(depths)} nodes and some under {max(depths)}"
-            raise FieldError(f"must be as deep in every branch; {between}", name)
-        if len(seen) < 2:
-            raise FieldError("must list at least two values", name)
-        if len({isinstance(leaf, str) for leaf in seen}) > 1:
-            raise FieldError("must list numbers or text, and not both", name)
+        hierarchy_of(declared, name)
     return hierarchies
-
-
-def _check_node(at: Path, part: Any, seen: dict[Any, Path], inner: bool = True) -> None:
-    if isinstance(part, dict) and part:
-        for name, below in part.items():
-            _check_node((*at, name), below, seen)
-        return
-    if not inner or not isinstance(part, list) or not part:
-        wanted = "must map a common property of values to a list of them, or to a mapping"
-        raise FieldError(f"{wanted}; got {kind_of_value(part)}", *at)
-    for place, leaf in enumerate(part):
-        if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
-            raise FieldError(f"must be text or a number; got {kind_of_value(leaf)}", *at, place)
-        if leaf in seen:
-            first = format_path(("data", "hierarchies", *seen[leaf]))
-            raise FieldError(
-                f"repeats a value of this hierarchy, first given at {first}", *at, place
-            )
-        seen[leaf] = (*at, place)

@@ -140,7 +140,7 @@ def column_floats(column: Any) -> Array:
         return column.astype(float, copy=False)
     if column.dtype == object:
         return np.array([_float(cell) for cell in column], dtype=float)
-    return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+    return column.to_numpy(dtype=float, na_value=np.nan)
 
 
 def _float(cell: Any) -> float:
@@ -164,7 +164,7 @@ def is_present(column: Any) -> Flags:
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     """Indicator of records complete in some columns, (n,)."""
-    return np.asarray(np.logical_and.reduce([is_present(frame[name]) for name in names]))
+    return np.logical_and.reduce([is_present(frame[name]) for name in names])
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -535,8 +535,8 @@ def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
     return found
 
 
-def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
-    """Records sorted by one column, renumbered; stable.
+def in_order_of(frame: pd.DataFrame, order: str | None) -> pd.DataFrame:
+    """Records sorted by one column, if stated, renumbered; stable.
 
     Text is sorted by characters (2026-11-22 by time).
 
@@ -545,6 +545,8 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
     DataError
         Values are missing, or without a common order.
     """
+    if order is None:
+        return frame
     missing = int(frame[order].isna().sum())
     if missing:
         raise DataError(

@@ -27,6 +27,7 @@ from auditor.data.columns.checks import (
     FEWEST_STEPS,
     LARGEST_VARIANCE,
     LEAST_VARIANCE,
+    NESTED,
     Series,
     column_floats,
     days_of,
@@ -77,7 +78,6 @@ _AMOUNT = re.compile(
 """Text that reads as a number: such a column may be a salary, not an identifier."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
-MIXED = "mixed or nested values"
 USED = ("number", "date", "category")
 """The kinds that are audited."""
 
@@ -135,13 +135,13 @@ def column_of(
     """
     there = cells.dropna()
     blank, kind = 1.0 - len(there) / max(1, len(cells)), kind_of(cells)
-    values = 0 if kind == MIXED else int(there.nunique())
+    values = 0 if kind == NESTED else int(there.nunique())
     column = Column(name, "unusable", "", blank, values)
     if there.empty:
         return replace(column, why="has no values")
     if blank > MOST_BLANK:
         return replace(column, why="has more blanks than values")
-    if kind == MIXED:
+    if kind == NESTED:
         return replace(column, why="holds values of several kinds, or nested ones")
     if values == 1:
         return replace(column, why="is the same in every record")

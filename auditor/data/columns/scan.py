@@ -83,8 +83,7 @@ class Scan:
 
     Attributes
     ----------
-    shift, residue : ndarrays of shape (N,)
-        ``s`` and ``m``: the mean is their sum, precise relative to the spread.
+    mean : ndarray of shape (N,)
     covariance : ndarray of shape (N, N)
         Divisor n.
     low, high : ndarrays of shape (N,)
@@ -94,8 +93,7 @@ class Scan:
     """
 
     rows: int
-    shift: Array
-    residue: Array
+    mean: Array
     covariance: Array
     low: Array
     high: Array
@@ -106,34 +104,27 @@ class Scan:
         """Largest absolute values, shape (N,)."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
-    @property
-    def mean(self) -> Array:
-        """Mean, shape (N,)."""
-        return self.shift + self.residue
-
 
 @unprinted
 class Scale:
-    """Standardisation ``(x − shift − residue) / std``, arrays of shape (N,)."""
+    """Standardisation ``(x − mean) / std``, arrays of shape (N,)."""
 
-    shift: Array
-    residue: Array
+    mean: Array
     std: Array
 
     @classmethod
     def of(cls, scan: Scan) -> Scale:
         """Scale from a table's own moments (divisor n)."""
-        return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
+        return cls(scan.mean, np.sqrt(np.diag(scan.covariance)))
 
     def apply(self, x: Array) -> None:
-        """Rescale rows in place; shift and residue have other rounding units."""
-        x -= self.shift
-        x -= self.residue
+        """Rescale rows in place."""
+        x -= self.mean
         x /= self.std
 
     def undone(self, x: Array) -> Array:
         """Rows in original units, up to rounding."""
-        return x * self.std + self.residue + self.shift
+        return x * self.std + self.mean
 
 
 def scan(read: Read, rows: int, width: int) -> Scan:
@@ -153,9 +144,8 @@ def scan(read: Read, rows: int, width: int) -> Scan:
             # a small table is finished before a thread starts
             parts = in_threads(scan_stripe, cuts) if len(cuts) > 1 else map(scan_stripe, cuts)
             whole = reduce(add, parts)
-    digest = hashlib.sha256(whole.digests).hexdigest()
-    covariance = whole.products / whole.rows
-    return Scan(whole.rows, shift, whole.mean, covariance, whole.low, whole.high, digest)
+    digest, covariance = hashlib.sha256(whole.digests).hexdigest(), whole.products / whole.rows
+    return Scan(whole.rows, shift + whole.mean, covariance, whole.low, whole.high, digest)
 
 
 T = TypeVar("T")

@@ -65,12 +65,8 @@ class CensusLike(Synthetic):
     class Parameters(PluginParameters):
         """The correlation, which Table 3 omits."""
 
-        correlation: float = Field(
-            default=0.17,
-            gt=-1,
-            lt=1,
-            description="Correlation of age and income in the table drawn, exactly.",
-        )
+        correlation: float = Field(0.17, gt=-1, lt=1)
+        """Correlation of age and income in the table drawn, exactly."""
 
     def width(self) -> int:
         return 2
@@ -138,14 +134,14 @@ def age_quantile(p: Array) -> Array:
     # m = a / (a + b),  v = m (1 − m) / (a + b + 1)
     m, v = (AGE.mean - YOUNGEST) / span, AGE.variance / span**2
     total = m * (1 - m) / v - 1
-    return np.asarray(YOUNGEST + span * scipy.special.betaincinv(m * total, (1 - m) * total, p))
+    return YOUNGEST + span * scipy.special.betaincinv(m * total, (1 - m) * total, p)
 
 
 def income_quantile(p: Array) -> Array:
     """Quantiles of income's gamma law."""
     # mean = k θ,  variance = k θ²
     scale = INCOME.variance / INCOME.mean
-    return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
+    return scale * scipy.special.gammaincinv(INCOME.mean / scale, p)
 
 
 def with_correlation(x: Array, y: Array, rho: float) -> Pair:
@@ -159,7 +155,7 @@ def with_correlation(x: Array, y: Array, rho: float) -> Pair:
 def with_moments(x: Array, moments: Moments) -> Array:
     """Shift and scale x to a mean and a variance (divisor n)."""
     centred = x - x.mean()
-    return np.asarray(moments.mean + np.sqrt(moments.variance) * centred / centred.std())
+    return moments.mean + np.sqrt(moments.variance) * centred / centred.std()
 
 
 # -- Categorical sources of any size, after the data of xiao2009 -----------------------------------
@@ -224,7 +220,7 @@ class OccupationLike(Values):
     def weights(self) -> Array:
         # a fixed shuffle
         weights = 1.0 / (np.random.Generator(np.random.PCG64(2009)).permutation(27) + 4.0)
-        return np.asarray(weights / weights.sum())
+        return weights / weights.sum()
 
 
 @register
@@ -242,7 +238,8 @@ class UniformValues(Values):
     class Parameters(PluginParameters):
         """Number of values."""
 
-        values: int = Field(50, ge=1, le=MOST_VALUES, description="Number of values in the domain.")
+        values: int = Field(50, ge=1, le=MOST_VALUES)
+        """Number of values in the domain."""
 
     def weights(self) -> Array:
         return np.full(self.parameters.values, 1 / self.parameters.values)
@@ -260,4 +257,4 @@ class DiscretisedGaussian(Values):
     def weights(self) -> Array:
         z = (np.arange(1, 51) - GAUSSIAN_MEAN) / GAUSSIAN_STD
         density = np.exp(-(z**2) / 2)
-        return np.asarray(density / density.sum())
+        return density / density.sum()

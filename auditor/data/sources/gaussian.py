@@ -42,17 +42,16 @@ class TwoLevels(PluginParameters):
     ``large`` is given, or follows from the mean variance.
     """
 
-    large: float | None = Field(
-        default=None, gt=0, description="The large eigenvalues, in squared data units."
-    )
-    mean_variance: float | None = Field(
-        default=None,
-        gt=0,
-        description="Instead of large: what the attributes' variances average to, in squared data units.",
-    )
-    count: int = Field(ge=1, description="How many eigenvalues are large.")
-    small: float = Field(ge=0, description="The other eigenvalues, in squared data units.")
-    attributes: int = Field(ge=1, le=MOST_ATTRIBUTES, description="Number of attributes N.")
+    large: float | None = Field(None, gt=0)
+    """The large eigenvalues, in squared data units."""
+    mean_variance: float | None = Field(None, gt=0)
+    """Instead of large: what the attributes' variances average to, in squared data units."""
+    count: int = Field(ge=1)
+    """How many eigenvalues are large."""
+    small: float = Field(ge=0)
+    """The other eigenvalues, in squared data units."""
+    attributes: int = Field(ge=1, le=MOST_ATTRIBUTES)
+    """Number of attributes N."""
 
     @model_validator(mode="after")
     def _room(self) -> Self:
@@ -109,15 +108,10 @@ class Gaussian(Synthetic):
         mean: Annotated[
             Annotated[float, Tag("number")] | Annotated[list[float], Tag("list")],
             Discriminator(_shape),
-        ] = Field(
-            default=0.0, description="Mean, one for all attributes or one for each, in data units."
-        )
-        covariance: list[list[float]] | None = Field(
-            default=None,
-            min_length=1,
-            max_length=MOST_ATTRIBUTES,
-            description="N rows of N: symmetric and positive semidefinite; may be singular. In squared data units.",
-        )
+        ] = 0.0
+        """Mean, one for all attributes or one for each, in data units."""
+        covariance: list[list[float]] | None = Field(None, min_length=1, max_length=MOST_ATTRIBUTES)
+        """N rows of N: symmetric and positive semidefinite; may be singular. In squared data units."""
         spectrum: (
             Annotated[
                 Annotated[TwoLevels, Tag("levels")]
@@ -132,17 +126,13 @@ class Gaussian(Synthetic):
             description="Eigenvalues of the covariance, a list or {large, count, small, attributes}; "
             "the eigenvectors are random. In squared data units; mean-variance may stand for large.",
         )
-        exact: bool = Field(
-            default=False,
-            description="Whether the table drawn has exactly this mean and covariance (divisor n).",
-        )
+        exact: bool = False
+        """Whether the table drawn has exactly this mean and covariance (divisor n)."""
 
         @model_validator(mode="after")
         def _consistent(self) -> Self:
-            if self.covariance is None and self.spectrum is None:
-                raise ValueError("needs covariance, or spectrum")
-            if self.covariance is not None and self.spectrum is not None:
-                raise ValueError("takes covariance or spectrum, not both")
+            if (self.covariance is None) == (self.spectrum is None):
+                raise ValueError("needs either covariance or spectrum")
             if self.covariance is not None:
                 try:
                     check_covariance(self.covariance)
@@ -228,7 +218,7 @@ def whitened(scores: Array) -> Array:
     centred = scores - scores.mean(axis=0)
     # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
     s, U = np.linalg.eigh(centred.T @ centred / len(centred))
-    return np.asarray(centred @ ((U / np.sqrt(s)) @ U.T))
+    return centred @ ((U / np.sqrt(s)) @ U.T)
 
 
 # -- Independent attributes with chosen shapes, for tests of identification ------------------------
@@ -286,26 +276,16 @@ class Components(Synthetic):
     class Parameters(PluginParameters):
         """Shape, mean and deviation of each attribute."""
 
-        shapes: list[Shape] = Field(
-            min_length=1,
-            max_length=1000,
-            description="law of each attribute, repeated over `attributes`",
-        )
-        attributes: Annotated[int, Field(ge=1, le=1000)] | None = Field(
-            None, description="how many; as many as shapes by default"
-        )
-        mean: float = Field(
-            0.0, description="mean of every attribute, in its own standard deviations"
-        )
-        ratio: float = Field(
-            1.5,
-            ge=1,
-            le=10,
-            description="each one's deviation over the one before; the first's is 1",
-        )
-        mixing: list[list[float]] | None = Field(
-            None, description="N rows of N: the attributes are this matrix times the components"
-        )
+        shapes: list[Shape] = Field(min_length=1, max_length=1000)
+        """law of each attribute, repeated over `attributes`"""
+        attributes: Annotated[int, Field(ge=1, le=1000)] | None = None
+        """how many; as many as shapes by default"""
+        mean: float = 0.0
+        """mean of every attribute, in its own standard deviations"""
+        ratio: float = Field(1.5, ge=1, le=10)
+        """each one's deviation over the one before; the first's is 1"""
+        mixing: list[list[float]] | None = None
+        """N rows of N: the attributes are this matrix times the components"""
 
         @model_validator(mode="after")
         def _square(self) -> Any:
@@ -356,11 +336,8 @@ class Intervals(Synthetic):
     class Parameters(PluginParameters):
         """The intervals."""
 
-        intervals: list[list[float]] = Field(
-            default=[[0.0, 1.0], [5.0, 6.0]],
-            min_length=1,
-            description="[low, high] of each, ascending and apart, in data units",
-        )
+        intervals: list[list[float]] = Field([[0.0, 1.0], [5.0, 6.0]], min_length=1)
+        """[low, high] of each, ascending and apart, in data units"""
 
         @field_validator("intervals")
         @classmethod

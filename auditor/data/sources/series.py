@@ -39,13 +39,12 @@ class Autoregressive(Synthetic):
     class Parameters(PluginParameters):
         """The law of the series."""
 
-        autocorrelation: float = Field(
-            0.95, gt=-1, lt=1, description="Correlation of a record with the next, a."
-        )
-        attributes: int = Field(3, ge=1, le=1000, description="Number of attributes N.")
-        correlation: float = Field(
-            0.5, ge=0, lt=1, description="Correlation of two attributes of one record."
-        )
+        autocorrelation: float = Field(0.95, gt=-1, lt=1)
+        """Correlation of a record with the next, a."""
+        attributes: int = Field(3, ge=1, le=1000)
+        """Number of attributes N."""
+        correlation: float = Field(0.5, ge=0, lt=1)
+        """Correlation of two attributes of one record."""
 
     def width(self) -> int:
         return int(self.parameters.attributes)
@@ -64,7 +63,7 @@ def autoregression(e: Array, a: float) -> Array:
     """
     driven = np.sqrt(1.0 - a**2) * e
     driven[:1] = e[:1]
-    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0))
+    return scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0)
 
 
 @register
@@ -81,10 +80,10 @@ class MarkovChain(Synthetic):
     class Parameters(PluginParameters):
         """The law of the chain."""
 
-        stay: float = Field(
-            0.95, ge=0, le=1, description="Chance that a record has the value of the one before it."
-        )
-        values: int = Field(10, ge=2, le=1000, description="Number of values in the domain, s.")
+        stay: float = Field(0.95, ge=0, le=1)
+        """Chance that a record has the value of the one before it."""
+        values: int = Field(10, ge=2, le=1000)
+        """Number of values in the domain, s."""
 
     def width(self) -> int:
         return 1
@@ -215,10 +214,8 @@ class Inline(Source):
 
         holds_cells: ClassVar[bool] = True
 
-        values: dict[str, list[float | None]] = Field(
-            min_length=1,
-            description="Each attribute's values, one per record; null where one is missing.",
-        )
+        values: dict[str, list[float | None]] = Field(min_length=1)
+        """Each attribute's values, one per record; null where one is missing."""
 
         @field_validator("values")
         @classmethod

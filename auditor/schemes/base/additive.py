@@ -18,13 +18,13 @@ of their own, on which the block is conditioned.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import floor
 from typing import Annotated, Literal
 
 import numpy as np
@@ -85,21 +85,15 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     """
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
         raise ValueError("`plan` must draw every new copy once")
-    drawn = set(range(existing + 1))
+    drawn, new = set(range(existing + 1)), range(existing + 1, copies + 1)
     for step in steps:
-        for parent, _ in step.parents:
-            if parent not in drawn:
-                raise ValueError(
-                    f"`plan` draws copy {step.copy} from copy {parent}, which is not drawn by then"
-                )
+        lacking = [f"copy {parent}" for parent, _ in step.parents if parent not in drawn]
+        lacking += [f"the innovation of copy {of}" for of, _ in step.fresh if of not in new]
+        if lacking:
+            raise ValueError(
+                f"`plan` draws copy {step.copy} from {lacking[0]}, which it has not then"
+            )
         drawn.add(step.copy)
-        for innovation, _ in step.fresh:
-            if not existing < innovation <= copies:
-                why = "is out already and whose noise is not kept"
-                why = why if 0 < innovation <= existing else "is not among the new ones"
-                raise ValueError(
-                    f"`plan` draws copy {step.copy} with the innovation of copy {innovation}, which {why}"
-                )
 
 
 def implied_level_covariance(
@@ -123,8 +117,7 @@ def implied_level_covariance(
 
 def min_covariance(levels: Levels) -> Array:
     """``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
-    s = np.asarray(levels, dtype=float)
-    return np.minimum(s[:, None], s[None, :])
+    return np.minimum.outer(levels, levels).astype(float)
 
 
 def upward_plan(levels: Levels, existing: int = 0) -> list[Step]:
@@ -141,52 +134,37 @@ def bridge_plan(levels: Levels, existing: int = 0, order: Sequence[int] = ()) ->
 
     The Brownian bridge, equal to li2012 (17)–(18).
     """
-    new = order or range(existing + 1, len(levels) + 1)
-    # six times as fast as np.asarray
-    held = np.fromiter(levels, np.float64, existing)
-    # only neighbours of new copies are searched for
-    ordered, drawn = [0.0], {0.0: ORIGINAL}
-    if held.size:
-        above = np.searchsorted(known := np.sort(held), [levels[copy - 1] for copy in new])
-        next_to = np.unique(np.clip([above - 1, above], 0, held.size - 1))
-        ordered += known[next_to].tolist()
-
-    def holder(level: float) -> int:
-        return drawn[level] if level in drawn else int((held == level).argmax()) + 1
-
-    steps = []
-    for copy in new:
+    holder, steps = {0.0: ORIGINAL}, list[Step]()
+    for copy, level in enumerate(levels[:existing], start=1):
+        holder.setdefault(level, copy)
+    ordered = sorted(holder)
+    for copy in order or range(existing + 1, len(levels) + 1):
         s = float(levels[copy - 1])
+        if s in holder:
+            steps.append(Step(copy, ((holder[s], 1.0),)))
+            continue
         place = bisect_left(ordered, s)
-        steps.append(_bridge_step(copy, s, place, ordered, holder))
-        if place == len(ordered) or ordered[place] != s:
-            ordered.insert(place, s)
-            drawn[s] = copy
+        a, *above = ordered[place - 1 : place + 1]
+        if above:
+            (b,), t = above, (s - a) / (above[0] - a)
+            # (s−a)(b−s)/(b−a) without underflow
+            fresh = ((copy, math.sqrt(t * (b - s))),)
+            steps.append(Step(copy, ((holder[a], 1.0 - t), (holder[b], t)), fresh))
+        else:
+            steps.append(Step(copy, ((holder[a], 1.0),), ((copy, math.sqrt(s - a)),)))
+        ordered.insert(place, s)
+        holder[s] = copy
     return steps
-
-
-def _bridge_step(
-    copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]
-) -> Step:
-    if place == len(ordered):
-        return Step(copy, ((holder(ordered[-1]), 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
-    if ordered[place] == s:
-        return Step(copy, ((holder(s), 1.0),))
-    a, b = ordered[place - 1], ordered[place]
-    t = (s - a) / (b - a)
-    # (s−a)(b−s)/(b−a) without underflow
-    return Step(
-        copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),)
-    )
 
 
 FORGOTTEN = 1e-6
 """Correlation over a block that counts as zero."""
 
 
-def _stationary(
-    serial: Literal["none", "data"] | list[float],
-) -> Literal["none", "data"] | list[float]:
+Memory = Literal["none", "data"] | list[float]
+
+
+def _stationary(serial: Memory) -> Memory:
     if not isinstance(serial, str):
         if not 1 <= len(serial) <= MOST_LAGS:
             raise ValueError(f"must have 1 to {MOST_LAGS} coefficients; got {len(serial)}")
@@ -195,7 +173,7 @@ def _stationary(
 
 
 Serial = Annotated[
-    Literal["none", "data"] | list[float],
+    Memory,
     AfterValidator(_stationary),
     Field(
         description="dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an "
@@ -204,27 +182,21 @@ Serial = Annotated[
 ]
 
 
-def serial_law(
-    serial: Literal["none", "data"] | list[float], table: TableMoments
-) -> Autoregression | None:
+def serial_law(serial: Memory, table: TableMoments) -> Autoregression | None:
     """Autoregression of the noise, or None if independent.
 
     ``AuditorError`` if its memory is longer than a block of records.
     """
-    coefficients = (
-        yule_walker(*table.autocorrelations)
-        if serial == "data"
-        else ()
-        if serial == "none"
-        else tuple(serial)
-    )
+    if serial == "none":
+        return None
+    coefficients = yule_walker(*table.autocorrelations) if serial == "data" else tuple(serial)
     if not any(coefficients):
         return None
     width = len(table.mean)
     found, rows = Autoregression(coefficients), block_rows(width)
     if found.memory**rows > FORGOTTEN:
         # no stationary series has a root of 1
-        longest = floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6
+        longest = math.floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6
         raise AuditorError(
             f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
             f"at once of {width} attributes; state some of less memory, as [{longest:g}], or perturb fewer columns"
@@ -274,7 +246,8 @@ class AdditiveScheme(Scheme):
     class Parameters(PluginParameters):
         """Parameters of every additive scheme; a subclass may redefine ``noise``."""
 
-        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+        noise: NoiseShape = "data"
+        """shape of the noise across attributes, K_0"""
 
     @property
     def distribution(self) -> Distribution:
@@ -286,7 +259,7 @@ class AdditiveScheme(Scheme):
 
     def pooled_level(self, levels: Levels) -> float:
         """``v``, the noise multiple of all copies together; 0 if their noise cancels."""
-        return float(best_unbiased_combination(np.asarray(self.level_covariance(levels)))[1])
+        return float(best_unbiased_combination(self.level_covariance(levels))[1])
 
     @abstractmethod
     def plan(self, levels: Levels, existing: int = 0) -> list[Step]:

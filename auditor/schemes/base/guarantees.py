@@ -160,8 +160,11 @@ def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Lengt
     u = spans / size
     Q = factor * np.outer(u, u) * ((vectors / values) @ vectors.T)
     if N <= MOST_CORNERS:
-        signs = _worst_corner(Q)
-        return Length(math.sqrt(float(signs @ Q @ signs)), signs * spans)
+        # v and −v are as long
+        corners = 1.0 - 2.0 * ((np.arange(2 ** (N - 1))[:, None] >> np.arange(N)) & 1)
+        squares = np.einsum("ki,ki->k", corners @ Q, corners)
+        longest = corners[squares.argmax()]
+        return Length(math.sqrt(squares.max()), longest * spans)
     diagonal, off = np.diag(Q), Q - np.diag(np.diag(Q))
     highest = (
         float(np.abs(Q).sum()),
@@ -170,28 +173,6 @@ def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Lengt
     )
     longest = np.where(np.linalg.eigh(Q)[1][:, -1] < 0, -1.0, 1.0)
     return Length(math.sqrt(min(highest)), longest * spans, BOX if off.any() else "")
-
-
-def _worst_corner(Q: Array) -> Array:
-    """Signs v, shape (N,), with the largest ``vᵀ Q v``, exhaustively.
-
-    In halves a and b, ``vᵀQv = aᵀQ_aa a + 2 aᵀQ_ab b + bᵀQ_bb b``: one matrix product.
-    """
-    N = len(Q)
-    half = N // 2
-    a, b = _signs(half), _signs(N - half)
-    b = b[b[:, -1] > 0]
-    squares = [
-        np.einsum("ki,ij,kj->k", s, block, s)
-        for s, block in ((a, Q[:half, :half]), (b, Q[half:, half:]))
-    ]
-    lengths = squares[0][:, None] + 2.0 * a @ Q[:half, half:] @ b.T + squares[1]
-    i, j = np.unravel_index(int(np.argmax(lengths)), lengths.shape)
-    return np.concatenate([a[i], b[j]])
-
-
-def _signs(n: int) -> Array:
-    return np.asarray(1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1))
 
 
 BY_VALUE = "an upper bound, from the figures of each value"

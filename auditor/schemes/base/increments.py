@@ -32,6 +32,7 @@ from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
 from auditor.schemes.base.additive import (
     CHUNK_VALUES,
+    FARTHEST_OF_LONG_TAILS,
     ORIGINAL,
     AdditiveScheme,
     FreshNoise,
@@ -173,10 +174,8 @@ class ProcessScheme(AdditiveScheme):
     class Parameters(PluginParameters):
         """Variance of each attribute's noise at level 1."""
 
-        noise: ProductShape = Field(
-            "data",
-            description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated",
-        )
+        noise: ProductShape = "data"
+        """variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated"""
 
     @property
     def distribution(self) -> Distribution:
@@ -237,11 +236,6 @@ EXACT = 2.0**50
 """Largest whole number of units that survives two roundings."""
 MOST_VARIANCE = 2.0**52
 """Largest variance of exact Skellam noise, in squared units."""
-FARTHEST = 64.0
-"""Deviations beyond which no draw lies: for two-sided geometric noise, the longest tail, a share of
-e^{−90}.
-"""
-
 Unit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -253,10 +247,8 @@ class LatticeScheme(ProcessScheme):
     class Parameters(ProcessScheme.Parameters):
         """Variance of each attribute's noise at level 1, and its unit."""
 
-        unit: Unit | dict[str, Unit] | None = Field(
-            None,
-            description="step that divides values and noise, for all columns or by column; by default each column's recording step",
-        )
+        unit: Unit | dict[str, Unit] | None = None
+        """step that divides values and noise, for all columns or by column; by default each column's recording step"""
 
     def units(self, table: TableMoments) -> Array:
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
@@ -324,7 +316,9 @@ def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
     ``variances``: largest, in squared data units, (N,).
     """
     v = variances / units**2
-    beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)
+    beyond = (v > MOST_VARIANCE) | (
+        recorded.largest / units + FARTHEST_OF_LONG_TAILS * np.sqrt(v) > EXACT
+    )
     beyond &= variances > 0
     if beyond.any():
         j = int(beyond.argmax())

@@ -352,7 +352,7 @@ def noise_shape(
                 f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}"
             )
         vectors = np.linalg.eigh(K_X)[1][:, ::-1]
-        return (vectors * np.asarray(shape.spectrum)) @ vectors.T
+        return (vectors * shape.spectrum) @ vectors.T
     if isinstance(shape, DissimilarShape):
         values, vectors = np.linalg.eigh(K_X)
         return (vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T
@@ -385,7 +385,7 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
         raise AuditorError(
             f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}"
         )
-    return np.diag(np.asarray(shape.variances, dtype=float))
+    return np.diag(np.array(shape.variances))
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:

@@ -25,6 +25,7 @@ from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
     EPS,
     Autoregression,
+    deviations,
     in_own_units,
     symmetric_root,
     widely_scaled,
@@ -93,7 +94,8 @@ class KroneckerNoise:
     @property
     def deviations(self) -> Array:
         """Standard deviations, shape (M, N)."""
-        return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
+        variances = np.outer(np.diag(self.level_covariance), np.diag(self.shape))
+        return np.sqrt(variances.clip(0.0))
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Law of some copies, by copy numbers from 1."""
@@ -182,7 +184,7 @@ class KroneckerNoise:
         if not self.one_process:
             return psd_root(Sigma)
         low, high = _increments(np.clip(np.diag(Sigma), 0.0, None))
-        return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
+        return np.where(high <= np.diag(Sigma)[:, None], np.sqrt(high - low), 0.0)
 
 
 @unprinted
@@ -225,7 +227,7 @@ class DenseNoise:
 
     @property
     def deviations(self) -> Array:
-        return _deviations(np.diag(self.covariance).reshape(-1, self.width))
+        return deviations(self.covariance).reshape(-1, self.width)
 
     def of(self, copies: Sequence[int]) -> DenseNoise:
         index = attribute_index(copies, self.width)
@@ -237,10 +239,6 @@ class DenseNoise:
 
 
 NoiseLaw = KroneckerNoise | DenseNoise
-
-
-def _deviations(variances: Array) -> Array:
-    return np.sqrt(np.clip(variances, 0.0, None))
 
 
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
@@ -289,7 +287,7 @@ def undo_root(K: Array) -> Array:
 
     Or the pseudo-inverse.
     """
-    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    _, size = in_own_units(K)
     return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 

@@ -57,8 +57,8 @@ class TableMoments:
     covariance: Array
     rows: int
     spans: Array | None = None
-    table: Table | None = None
-    """For recording steps, autocorrelations and the population's covariance."""
+    table: Any = None
+    """The ``Table``, for recording steps, autocorrelations and the population's covariance."""
     first: TableMoments | None = None
     of_first_batch: bool = False
 
@@ -72,25 +72,18 @@ class TableMoments:
 
     @cached_property
     def recorded(self) -> Recorded:
-        """Recording steps of the columns, if known."""
-        if self.table is not None:
-            return recorded(self.table)
-        none = np.full(len(self.mean), np.nan)
-        return Recorded(
-            tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean)
-        )
+        """Recording steps of the columns."""
+        return recorded(self.table)
 
     @cached_property
     def autocorrelations(self) -> tuple[Array, int]:
-        """Autocorrelations of the records (``data_autocorrelations``), or 0."""
-        if self.table is None:
-            return np.ones(1), 0
+        """Autocorrelations of the records (``data_autocorrelations``)."""
         return data_autocorrelations(self.table, self.mean, self.covariance)
 
     @cached_property
     def population_covariance(self) -> Array:
         """Covariance of the population, (N, N); ``AuditorError`` if unstated."""
-        stated = None if self.table is None else self.table.population
+        stated = self.table.population
         K = None if stated is None else stated()
         if K is None:
             raise AuditorError(
@@ -139,18 +132,19 @@ class Key:
         return self.seed
 
 
+@unprinted
 class RowsOf(Arrays):
     """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
-    def __init__(self, copies: Arrays, start: int, stop: int) -> None:
-        self._copies = copies
-        self._rows = slice(start, stop)
+    copies: Arrays
+    start: int
+    stop: int
 
     def __len__(self) -> int:
-        return len(self._copies)
+        return len(self.copies)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._copies[place][self._rows]
+        return self.copies[place][self.start : self.stop]
 
 
 class Sampler(Protocol):
@@ -240,15 +234,8 @@ class Scheme(Plugin):
 
     base: Path | None = None
     """Folder of file names in the parameters."""
-    table: Table | None = None
-    """The original, for a scheme that ``needs_table``."""
-
-    @property
-    def whole_table(self) -> Table:
-        """The original of a scheme that ``needs_table``."""
-        if self.table is None:
-            raise AuditorError(f"{self.name} needs the table as a whole")
-        return self.table
+    table: Any = None
+    """The original, a ``Table``, for a scheme that ``needs_table``."""
 
     def check_levels(self, levels: Levels) -> None:
         """Refuse levels the scheme cannot use (``AuditorError``)."""

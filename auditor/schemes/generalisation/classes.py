@@ -43,6 +43,7 @@ from auditor.base.types import (
     Indices,
     Pair,
 )
+from auditor.numerics.statistics import rows_by_value
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -335,11 +336,6 @@ class Partition(NamedTuple):
     low: Array
     high: Array
 
-    @property
-    def classes(self) -> list[Indices]:
-        """The rows of each class, if no record is suppressed."""
-        return _members(self.numbers)
-
 
 def mondrian(Q: Array, codes: Indices, rules: Rules, coarser: Partition | None = None) -> Partition:
     """Strict Mondrian partition.
@@ -355,7 +351,7 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, coarser: Partition | None =
         Classes to cut, which satisfy the rules (*not checked*).
     """
     P = np.bincount(codes) / len(codes)
-    parts = [np.arange(len(Q))] if coarser is None else coarser.classes
+    parts = [np.arange(len(Q))] if coarser is None else rows_by_value(coarser.numbers)
     return _divided(
         Q, Q, np.ones(len(Q), dtype=int), rules.k, lambda rows: rules.hold(codes[rows], P), parts
     )
@@ -378,7 +374,7 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
     )
     parts = [np.arange(len(sizes))]
     if coarser is not None:
-        parts = _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
+        parts = rows_by_value(coarser.numbers[first])
     ranges = finer.low[first], finer.high[first]
     made = _divided(*ranges, sizes, k, lambda classes: sizes[classes].sum() >= k, parts)
     at = member.ravel()
@@ -443,10 +439,6 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> Flags | None:
     return low <= reach[cuts[min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)]]
 
 
-def _members(numbers: Indices) -> list[Indices]:
-    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
-
-
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
 ) -> Partition | None:
@@ -468,7 +460,7 @@ def full_domain(
         bad = np.concatenate(
             [
                 np.empty(0, dtype=int),
-                *(rows for rows in _members(numbers) if not rules.hold(codes[rows], P)),
+                *(rows for rows in rows_by_value(numbers) if not rules.hold(codes[rows], P)),
             ]
         )
         if bad.size <= most_suppressed * len(Q):
@@ -479,14 +471,14 @@ def full_domain(
 
 def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> Pair:
     low, high = Q.copy(), Q.copy()
-    for j, width in enumerate(rungs):
+    for x, first, a, b, width in zip(Q.T, start, low.T, high.T, rungs, strict=True):
         if isinstance(width, np.ndarray):
-            node = np.searchsorted(width, Q[:, j], side="right") - 1
-            low[:, j], high[:, j] = width[node], np.append(width[1:], np.inf)[node] - 1.0
-            high[:, j] = np.minimum(high[:, j], Q[:, j].max())
+            node = np.searchsorted(width, x, side="right") - 1
+            a[:], b[:] = width[node], np.append(width[1:] - 1.0, np.inf)[node]
+            np.minimum(b, x.max(), out=b)
         elif np.isinf(width):
-            low[:, j], high[:, j] = start[j], Q[:, j].max()
+            a[:], b[:] = first, x.max()
         elif width > 0:
-            low[:, j] = start[j] + np.floor((Q[:, j] - start[j]) / width) * width
-            high[:, j] = low[:, j] + width
+            a[:] = first + np.floor((x - first) / width) * width
+            b[:] = a + width
     return low, high

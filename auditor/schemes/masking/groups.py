@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base import AuditorError, counted
 from auditor.base.types import Array, Indices, Levels
@@ -166,9 +165,8 @@ class MicroAggregation(GroupScheme):
     class Parameters(PluginParameters):
         """Unit of grouping: records or columns."""
 
-        method: Literal["mdav", "univariate"] = Field(
-            "mdav", description="mdav: whole records; univariate: each column by itself"
-        )
+        method: Literal["mdav", "univariate"] = "mdav"
+        """mdav: whole records; univariate: each column by itself"""
 
     def making_seconds(self, levels: Levels, rows: int, width: int) -> float:
         return (

@@ -21,13 +21,13 @@ from abc import abstractmethod
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from auditor.base import AuditorError, did_you_mean
 from auditor.base.types import Array, Arrays, Flags, Indices, Levels, Shape
 from auditor.data.table import DataUse, Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
+from auditor.numerics.statistics import rows_by_value
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -47,7 +47,7 @@ class MaskedScheme(Scheme):
     def sampler(
         self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
-        whole = self.whole_table
+        whole = self.table
         self.check_levels(levels[existing:])
         streams = [
             stream(key.seed, "masked", key.scheme, key.replicate, copy)
@@ -83,13 +83,10 @@ class Rounding(MaskedScheme):
     class Parameters(PluginParameters):
         """Rounding rule and origin."""
 
-        to: Literal["nearest", "unbiased"] = Field(
-            "nearest", description="the nearest multiple, or one of the two around with no bias"
-        )
-        origin: Literal["zero", "random"] = Field(
-            "zero",
-            description="whether multiples count from 0 or from a secret place in every copy",
-        )
+        to: Literal["nearest", "unbiased"] = "nearest"
+        """the nearest multiple, or one of the two around with no bias"""
+        origin: Literal["zero", "random"] = "zero"
+        """whether multiples count from 0 or from a secret place in every copy"""
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         base = level * X.std(axis=0)
@@ -141,12 +138,10 @@ class TopCoding(MaskedScheme):
     class Parameters(PluginParameters):
         """Ends to code, and the code."""
 
-        ends: Literal["top", "bottom", "both"] = Field(
-            "top", description="which end of every column is coded"
-        )
-        code: Literal["quantile", "mean"] = Field(
-            "quantile", description="the quantile, or the mean of what is coded: totals stay"
-        )
+        ends: Literal["top", "bottom", "both"] = "top"
+        """which end of every column is coded"""
+        code: Literal["quantile", "mean"] = "quantile"
+        """the quantile, or the mean of what is coded: totals stay"""
 
     @property
     def level_range(self) -> LevelRange:  # type: ignore[override]
@@ -240,10 +235,8 @@ class DataSwapping(MaskedScheme):
     class Parameters(PluginParameters):
         """Restriction on the pairs."""
 
-        within: str | None = Field(
-            None,
-            description="column whose value both records of a pair have; it is not swapped itself",
-        )
+        within: str | None = None
+        """column whose value both records of a pair have; it is not swapped itself"""
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
@@ -265,19 +258,6 @@ class DataSwapping(MaskedScheme):
                 one, other = pairs(rows, level, rng)
                 Y[one, j], Y[other, j] = X[other, j], X[one, j]
         return Y
-
-
-def rows_by_value(x: Array) -> list[Indices]:
-    """Rows of each distinct value of a column, ascending.
-
-    Examples
-    --------
-    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
-    [[1], [0, 2]]
-    """
-    return np.split(
-        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
-    )
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
@@ -358,10 +338,8 @@ class MultiplicativeNoise(Scheme):
     class Parameters(PluginParameters):
         """Distribution of the factors."""
 
-        logs: bool = Field(
-            False,
-            description="whether normal noise is added to the logarithms; unbiased on the original scale",
-        )
+        logs: bool = False
+        """whether normal noise is added to the logarithms; unbiased on the original scale"""
 
     def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         w = np.asarray(levels, dtype=float)

@@ -14,15 +14,14 @@ matrix is public.
 
 from __future__ import annotations
 
-import copy
 from functools import reduce
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorError, quoted
+from auditor.base import AuditorError
 from auditor.base.types import Array, Codes, Levels
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
@@ -36,13 +35,13 @@ from auditor.schemes.replacement.base import (
     UniformScheme,
     by_attribute,
     categories_of,
+    check_chances,
+    columns_of,
     sent_through,
 )
 from auditor.schemes.replacement.law import MatrixLaw
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
-ROUNDING = 1e-9
-"""Tolerance of a row's sum."""
 MOST_VALUES = 1_000
 """Most values in a domain."""
 
@@ -66,60 +65,43 @@ class Pram(UniformScheme):
     class Parameters(PluginParameters):
         """The matrix, and whether to preserve shares."""
 
-        matrix: Matrix | dict[str, Matrix] = Field(
-            description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
-        )
-        invariant: bool = Field(
-            False,
-            description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares",
-        )
+        matrix: Matrix | dict[str, Matrix]
+        """rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"""
+        invariant: bool = False
+        """whether to follow with the reverse matrix (Bayes' rule), which preserves shares"""
 
         @field_validator("matrix")
         @classmethod
         def _stochastic(cls, stated: Matrix | dict[str, Matrix]) -> Matrix | dict[str, Matrix]:
-            for name, matrix in stated.items() if isinstance(stated, dict) else [("", stated)]:
-                of = f"column {quoted(name)}: " if name else ""
+            for column, matrix in columns_of(stated):
                 for number, row in enumerate(matrix, start=1):
+                    of = f"{column}row {number} "
                     if len(row) != len(matrix):
-                        raise ValueError(
-                            f"{of}must have as many chances in each of {len(matrix)} rows; row {number} has {len(row)}"
-                        )
-                    if min(row) < 0 or abs(sum(row) - 1.0) > ROUNDING:
-                        raise ValueError(
-                            f"{of}must have rows of chances of at least 0 that sum to 1; row {number} does not"
-                        )
+                        wanted = f"one chance for each of {len(matrix)} rows"
+                        raise ValueError(f"{of}must have {wanted}; got {len(row)}")
+                    check_chances(of, row)
             return stated
-
-    _P: Array | None = None
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         super().check_table(table, asked)
         self.over(categories_of(table))
 
-    def over(self, table: CategoricalTable) -> Self:
-        if self._P is not None:
-            return self
+    def _fit(self, table: CategoricalTable) -> Array:
         if table.size > MOST_VALUES:
             raise AuditorError(
                 f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns"
             )
         remedy = "; {column: [[...]]} gives one for each"
         parts = by_attribute(self.parameters.matrix, table, "matrix", "none", "rows", remedy)
-        P = reduce(lambda one, other: np.asarray(np.kron(one, other)), map(np.array, parts))
-        made = copy.copy(self)
-        made._P = invariant(P, table.prior) if self.parameters.invariant else P
-        return made
+        P = reduce(np.kron, map(np.array, parts))
+        return invariant(P, table.prior) if self.parameters.invariant else P
 
     def transition(self, level: float, size: int) -> Array:
         """``T(p)``, shape (s, s).
 
         ``AuditorError`` before ``over``.
         """
-        if self._P is None or len(self._P) != size:
-            raise AuditorError(
-                "`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law"
-            )
-        return level * np.eye(size) + (1.0 - level) * self._P
+        return level * np.eye(size) + (1.0 - level) * self.fitted(size)
 
     def channel(self, levels: Levels, size: int) -> MatrixLaw:
         return MatrixLaw(

@@ -14,12 +14,10 @@ a snapshot up to ``exp(−HORIZON)``. At p = 0 the copy is independent.
 Between neighbours ``p_l ≥ p ≥ p_r`` the new value is ``y_l`` with probability u, ``y_r`` with v,
 else a replacement (xiao2009, eqs. 3 and 4):
 
-    ``u = p/p_l``, ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``  where ``y_l = y_r``,
-    ``u = (p − p_r)/(p_l − p_r)``, ``v = p_r·(p_l − p) / (p·(p_l − p_r))``  elsewhere.
+    ``u = p/p_l``, ``v = (1 − p/p_l)·(1 − (1 − p_r/p)·π_c / (ρ + (1 − ρ)·π_c))``  where both are c,
+    ``u = (p − p_r)/(p_l − p_r)``, ``v = p_r·(p_l − p) / (p·(p_l − p_r))``  elsewhere,
 
-For any π, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p`` (0 without a right neighbour), ``ρ_2 = ρ_1 ρ_0``, u and v
-are equal where the neighbours differ, and ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
-where both are c.
+with ``ρ = p_r/p_l``, and ``p_r = 0`` without a right neighbour.
 """
 
 from __future__ import annotations
@@ -27,7 +25,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import reduce
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -67,19 +66,17 @@ def coins(
     Examples
     --------
     >>> equal, _ = coins(1.0, 0.8, 0.4, 10)
-    >>> round(equal.left, 4), round(equal.right, 4)
+    >>> round(equal.left, 4), round(float(equal.right), 4)
     (0.8, 0.1783)
     """
     if low is None:
         alone = Coin(step(high, level), 0.0)
         return alone, alone
-    u = level / high
-    if pi is None:
-        equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
-    else:
-        given, some = low / high + (1 - low / high) * pi, pi > 0
-        equal = Coin(u, (1 - u) * (1 - (1 - low / level) * quotient(pi, given, where=some)))
-    return equal, Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
+    u, rho, pi = level / high, low / high, np.asarray(1.0 / size if pi is None else pi)
+    fresh = (1 - low / level) * quotient(pi, rho + (1 - rho) * pi, where=pi > 0)
+    return Coin(u, (1 - u) * (1 - fresh)), Coin(
+        (level - low) / (high - low), low * (high - level) / (level * (high - low))
+    )
 
 
 def replacements(
@@ -90,7 +87,7 @@ def replacements(
     From π by inversion at multiples of 2⁻⁵³.
     """
     kind = code_type(size) if kind is None else kind
-    if pi is None:
+    if pi is None or (pi == pi[0]).all():
         return rng.integers(0, size, n, dtype=kind)
     return inverse(rng.random(n), pi).astype(kind)
 
@@ -182,8 +179,7 @@ def drawn_between(
     Neighbours agree on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``, q the
     prior.
     """
-    found, levels = [], law.levels
-    pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
+    found, levels, pi = [], law.levels, law.pi
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):
         high = 1.0 if three.left == 0 else levels[three.left - 1]
         level, low = levels[three.copy - 1], levels[three.right - 1]
@@ -284,9 +280,25 @@ class UniformScheme(Scheme):
             tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist())
         )
 
+    _fitted: Array | None = None
+
     def over(self, table: CategoricalTable) -> Self:
         """Return the scheme fitted to a table's domain, or raise ``AuditorError``."""
-        return self
+        made = copy(self)
+        made._fitted = self._fit(table) if self._fitted is None else self._fitted
+        return made
+
+    def _fit(self, table: CategoricalTable) -> Array | None:
+        """Distribution or matrix over a table's domain, if stated by column."""
+        return None
+
+    def fitted(self, size: int) -> Array:
+        """What ``over`` found for ``size`` values, or ``AuditorError``."""
+        if self._fitted is None or len(self._fitted) != size:
+            raise AuditorError(
+                f"{self.name} is of a table's categories: ask `scheme.over(table)` for copies and law"
+            )
+        return self._fitted
 
     def replaced_by(self, size: int) -> Array | None:
         """``π``, shape (s,); None if uniform."""
@@ -385,19 +397,20 @@ ROUNDING = 1e-9
 """Tolerance of the sum of probabilities."""
 
 
-def checked(stated: Replacement) -> Replacement:
-    """Parameter; ``ValueError`` if it is no distribution."""
-    for name, shares in _columns(stated).items():
-        of = f"column {quoted(name)}: " if name else ""
-        if min(shares) < 0:
-            raise ValueError(f"{of}must be chances of at least 0; got {min(shares):g}")
-        if abs(sum(shares) - 1.0) > ROUNDING:
-            raise ValueError(f"{of}must be chances that sum to 1; got a sum of {sum(shares):.10g}")
-    return stated
+def columns_of(stated: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a parameter, as messages name them, and their parts."""
+    if isinstance(stated, dict):
+        yield from ((f"column {quoted(name)}: ", part) for name, part in stated.items())
+    elif isinstance(stated, list):
+        yield "", stated
 
 
-def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
-    return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
+def check_chances(of: str, shares: Sequence[float]) -> None:
+    """Raise ``ValueError`` if numbers are no distribution; ``of`` begins the message."""
+    least, total = min(shares), sum(shares)
+    if least < 0 or abs(total - 1.0) > ROUNDING:
+        got = f"a least of {least:g} and a sum of {total:.10g}"
+        raise ValueError(f"{of}must be chances of at least 0 that sum to 1; got {got}")
 
 
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:

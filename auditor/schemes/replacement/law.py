@@ -51,9 +51,9 @@ MOST_VALUES = 1_000
 """Most values in an estimated domain."""
 
 
-def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
-    """``(1 − p)·π_y`` of all y, shape (s,); one number for uniform π."""
-    return (1.0 - retention) / size if pi is None else (1.0 - retention) * pi
+def fresh_chances(retention: float, size: int, pi: Array | None = None) -> Array:
+    """``(1 − p)·π_y`` of all y, shape (s,)."""
+    return (1.0 - retention) * (np.full(size, 1.0 / size) if pi is None else pi)
 
 
 def transition_matrix(retention: float, size: int, pi: Array | None = None) -> Array:
@@ -113,25 +113,23 @@ class UniformLaw:
         return replace(self, levels=tuple(self.levels[copy - 1] for copy in copies))
 
     @cached_property
-    def pi(self) -> Array | None:
-        """``π``, shape (s,); None if uniform."""
-        return None if self.replacement is None else np.asarray(self.replacement)
+    def pi(self) -> Array:
+        """``π``, shape (s,)."""
+        return np.array(self.replacement or (1.0 / self.size,) * self.size)
 
     @property
     def rarity(self) -> float:
         """``1/min π``."""
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
-    def redrawn_as(self, retention: float, y: Integers) -> float | Array:
-        """``(1 − p)·π_y`` of every y, (b,), or one number."""
-        chances = fresh_chances(retention, self.size, self.pi)
-        return chances[y] if isinstance(chances, np.ndarray) else chances
+    def redrawn_as(self, retention: float, y: Integers) -> Array:
+        """``(1 − p)·π_y`` of every y, (b,)."""
+        return fresh_chances(retention, self.size, self.pi)[y]
 
     @property
     def descending(self) -> list[int]:
         """Places of the copies by falling retention."""
-        order: list[int] = np.argsort(-np.array(self.levels), kind="stable").tolist()
-        return order
+        return np.argsort(-np.array(self.levels), kind="stable").tolist()
 
     @property
     def best(self) -> int:
@@ -195,10 +193,7 @@ class UniformLaw:
 
     def odds_of(self, level: float) -> Array:
         """``R_y`` of one copy for every value y, shape (s,)."""
-        if self.pi is None or not 0.0 < level < 1.0 or self.size == 1:
-            return np.full(self.size, odds_ratio(level, self.size))
-        with np.errstate(divide="ignore"):
-            return 1.0 + level / ((1.0 - level) * self.pi)
+        return np.array([odds_ratio(level, _inverse(chance)) for chance in self.pi.tolist()])
 
     def odds_by_value(self) -> Array:
         """Odds factor if all copies show y, for every y, shape (s,)."""
@@ -232,7 +227,7 @@ def history_size(levels: Levels, prior: Array, pi: Array | None = None) -> float
     ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
     shares (xiao2009, proof of Lemma 2). Below ``1 + ln(p_max/p_min)``.
     """
-    pi = np.full(prior.size, 1.0 / prior.size) if pi is None else pi
+    pi = fresh_chances(0.0, prior.size, pi)
     return 1.0 + math.fsum(
         (1.0 - step(high, low)) * (1.0 - float((high * prior + (1.0 - high) * pi) @ pi))
         for high, low in pairwise(sorted(set(levels), reverse=True))
@@ -362,10 +357,8 @@ def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]
     size = math.prod(shape)
     if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
         each = zip(*(np.unravel_index(codes, tuple(shape)) for codes in (x, y)), shape, strict=True)
-        parts = [transitions(a, b, (values,)) for a, b, values in each]
-        return reduce(
-            lambda T, other: np.asarray(np.kron(T, other)), [T for T, _ in parts]
-        ), math.fsum(log for _, log in parts)
+        parts, logs = zip(*(transitions(a, b, (values,)) for a, b, values in each), strict=True)
+        return reduce(np.kron, parts), math.fsum(logs)
     U = transition_matrix(estimated_retention(x, y, size), size)
     counts = np.bincount(x.astype(int) * size + y, minlength=size**2).reshape(size, size)
     log, w = max((evidence(counts, w * U), w) for w in RECORDS_BY_LAW)
