@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
+from auditor.base.types import frozen
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import FITTED, ExpectationRecord, Remedy
@@ -55,7 +55,7 @@ class Bar(NamedTuple):
         return "good" if self.left.low is not None and self.left.low >= self.target else "open"
 
 
-@dataclass(frozen=True)
+@frozen
 class Headline:
     """First screen: gate, number with its bar, reasons and next step.
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.types import Coalition, Names, Plain
+from auditor.base.types import Coalition, Names, Plain, frozen
 from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
@@ -123,7 +123,7 @@ class Scale(NamedTuple):
     shown: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """Verdict on one scheme.
 

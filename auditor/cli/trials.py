@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from rich.markdown import Markdown
 
 from auditor import registry
 from auditor.base import PluginFailed, pd, scipy
+from auditor.base.types import frozen
 from auditor.data.source import Source
 from auditor.expectations.base import worst
 from auditor.process.environment import templated
@@ -76,7 +76,7 @@ class CaseTable(Source):
         return pd.DataFrame(shaped, columns=["first", "second"])
 
 
-@dataclass(frozen=True)
+@frozen
 class Tally:
     """Verdicts on the releases of one case: the worst of each, and by expectation."""
 
@@ -87,7 +87,7 @@ class Tally:
     by_expectation: Mapping[str, Counts]
 
 
-@dataclass(frozen=True)
+@frozen
 class SelfTest:
     """Result of the self-test."""
 

@@ -7,13 +7,14 @@ import os
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from math import hypot
 from pathlib import Path
 from typing import Any
 
 from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
+from auditor.base.types import frozen
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
@@ -35,7 +36,7 @@ NOTICED = 0.01
 """Share of an exposure by which a new attack must improve on it, where error bars do not decide."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """Cell that differs, standard errors, and p-value of no difference (Holm).
 
@@ -56,7 +57,7 @@ class Change:
         return f"{self.cell}: {self.metric} {self.old:.4g} → {self.new:.4g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """Changes between two audits.
 

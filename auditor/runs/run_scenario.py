@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import WorkersLost
+from auditor.base.types import frozen
 from auditor.expectations.base import judge
 from auditor.process.containment import Interrupted, check, contained
 from auditor.results.measurements import Measurements, spread_over_replicates
@@ -35,7 +36,7 @@ SO_FAR_SECONDS, SO_FAR_SHARE = 1.0, 0.03
 """Least interval of results so far, and largest share of time."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Progress:
     """Progress of a run, in tasks and steps.
 

@@ -16,14 +16,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
 from typing import IO, Any
 
 from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
-from auditor.base.types import Names
+from auditor.base.types import Names, frozen
 from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
@@ -56,7 +56,7 @@ BUFFER_BYTES = 2**20
 """Read buffer for a column of a row group."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Piece:
     """Some records of one file.
 
