@@ -374,7 +374,7 @@ class Column:
         labels = list(self.labels)
         values = [label for label, code in self.labels.items() if code in used]
         if self.kinds == {"numbers"}:
-            labels = np.unique(np.array(values, float if self.floats else None)).tolist()
+            labels = sorted(set(np.array(values, float if self.floats else None).tolist()))
         elif self.kinds != {"categories"}:
             labels = list(pd.factorize(pd.Series(values), sort=True)[1])
         places = dict(zip(labels, range(len(labels)), strict=True))
