@@ -13,8 +13,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from auditor.base import clean
 from auditor.registry import register
-from auditor.results.comparison import clean
 
 from .audit_document import data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from auditor.base import counted, escaped
 from auditor.base.types import Names, Plain
-from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord

@@ -194,8 +194,9 @@ def _release(
         why = "or --append for records that belong to a release"
         raise AuditorError(f"missing option {lacking}; {why}")
     if keep and keep_rest:
-        why = "--keep names columns and --keep-rest keeps all there are; one of the two"
-        raise AuditorError(why)
+        raise AuditorError(
+            "--keep names columns and --keep-rest keeps all there are; one of the two"
+        )
     if len(stated) + bool(levels) != 1 or bool(stated) != bool(bounds):
         one_of = "one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
         raise AuditorError(f"give --levels, or {one_of}")

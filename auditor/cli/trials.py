@@ -25,11 +25,10 @@ from auditor.expectations.base import worst
 from auditor.process.environment import templated
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
-from auditor.results.records import Verdict
+from auditor.results.records import VERDICTS, Verdict
 from auditor.runs.api import run
 from auditor.schemes.base.scheme import Case, Records
 
-VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
 MIXING = np.array([[1.0, 0.5], [0.0, 0.9]])
 """Mixes independent attributes to a correlation of 0.49."""
 CATEGORIES = "abcdef"

@@ -250,8 +250,9 @@ def _meant(
     choices = [expected_by(finding.item).removeprefix("must be ") for finding in alone]
     choices += [f"{{{name}: …}}" for name in wanted]
     got = tell(alone[0].item["input"] if alone else None)
-    message = f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}"
-    return [], [(place, message, False)]
+    return [], [
+        (place, f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}", False)
+    ]
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:

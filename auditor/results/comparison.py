@@ -13,13 +13,14 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
-from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
+from auditor.base import AuditorError
 from auditor.base.types import frozen
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import (
+    VERDICTS,
     Advice,
     Cells,
     ExpectationRecord,
@@ -280,17 +281,17 @@ def _stated(here: AuditResult, there: AuditResult) -> list[str]:
 
 def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]:
     before = {_statement(record): record.status for record in old.expectations}
-    order = ("fails", "undecided", "holds")
-    better: list[str] = []
-    worse: list[str] = []
-    for record in new.expectations:
-        was = before.get(_statement(record), record.status)
-        line = f"expectation {_readable(record)}: {was} → {record.status}"
-        if order.index(record.status) > order.index(was):
-            better.append(line)
-        elif record.status != was:
-            worse.append(line)
-    return better, worse
+    changed = [
+        (
+            VERDICTS.index(record.status) - VERDICTS.index(was),
+            f"expectation {_readable(record)}: {was} → {record.status}",
+        )
+        for record in new.expectations
+        for was in [before.get(_statement(record), record.status)]
+    ]
+    return [line for step, line in changed if step > 0], [
+        line for step, line in changed if step < 0
+    ]
 
 
 def _readable(record: ExpectationRecord) -> str:
@@ -356,9 +357,6 @@ def _nothing_of(result: AuditResult) -> AuditResult:
 
 
 # -- Base of renderers, which convert results to text ----------------------------------------------
-
-
-__all__ = ["Renderer", "clean", "counted", "escaped", "visible", "without_formula"]
 
 
 class Renderer(Plugin):

@@ -26,6 +26,8 @@ SCHEMA_VERSION_BESIDE = 2
 """Version of a ``results.json`` with measurements in another file; older programs refuse it."""
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
+VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
+"""The worst first."""
 ErrorBar = Literal[
     "closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"
 ]

@@ -323,14 +323,11 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
     def cut(share: int) -> Column:
         return Column(ratio=share, no_wrap=True, overflow="ellipsis")
 
-    def whole() -> Column:
-        return Column(no_wrap=True)
-
     columns = (
-        MofNCompleteColumn(table_column=whole()),
-        BarColumn(8 if console.width < NARROW else 30, table_column=whole()),
-        TimeRemainingColumn(table_column=whole()),
-        TextColumn("left", table_column=whole()),
+        MofNCompleteColumn(),
+        BarColumn(8 if console.width < NARROW else 30),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         TextColumn("{task.description}", markup=False, table_column=cut(5)),
         TextColumn("{task.fields[title]}", markup=False, style="dim", table_column=cut(2)),
     )

@@ -107,8 +107,8 @@ class Piece:
                     body = file.read(max(0, self.stop - place))
                 yield text_frame(body, path, columns, rows, as_written)
             else:
-                frame = (labelled(path) if as_written else held(path).frame)[list(columns)]
-                frame = frame.head(self.rows)
+                whole = labelled(path) if as_written else held(path).frame
+                frame = whole[list(columns)].head(self.rows)
                 yield frame if as_written else _blanked(frame, path)
 
 
@@ -144,12 +144,12 @@ def _numbers(batch: pa.RecordBatch, path: Path) -> dict[str, Any] | None:
         for column in batch.columns
     ):
         return None
-    # `to_numpy` imports pandas
-    values = {
-        name: np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype())[column.offset :]
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    kinds = [column.type.to_pandas_dtype() for column in batch.columns]
+    return {
+        # `to_numpy` imports pandas
+        name: np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
+        for name, column, kind in zip(batch.schema.names, batch.columns, kinds, strict=True)
     }
-    return {name: x[: batch.num_rows] for name, x in values.items()}
 
 
 @remembered(files=16)
@@ -218,7 +218,7 @@ def frames_of(
     read = methodcaller("frames", names, as_written)
     if pieces and is_text(pieces[0].path):
         for frame in chain.from_iterable(in_threads(lambda piece: list(read(piece)), pieces)):
-            yield frame.head(left) if len(frame) > left else frame
+            yield frame.head(left)
             left -= len(frame)
             if left <= 0:
                 return
