@@ -11,13 +11,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, Indices, NoiseDensity
+from auditor.plugin import Array, Indices, NoiseDensity, unprinted
 
 from ._channel import Channel, Combined, alone
 
@@ -39,7 +38,7 @@ Bins = NDArray[np.bool_]
 """Mask of bins or rows."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Axis:
     """One axis of a grid.
 
@@ -84,7 +83,7 @@ class Axis:
         return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Grid:
     """A group's joint distribution.
 

@@ -26,7 +26,6 @@ than its cells are correct less often than ``confidence``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,6 +45,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._channel import Channel, Combined, channels
@@ -206,7 +206,7 @@ def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tup
     return np.where(explained, low, alone), np.where(explained, high, alone)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class Directions:
     """Directions with independent noise, and one channel for each.
 

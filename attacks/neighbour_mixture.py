@@ -57,6 +57,7 @@ from auditor.plugin import (
     register,
     scipy,
     stream,
+    unprinted,
 )
 
 from ._chain import FEW, MOVES, OVERLAP, Chain, estimates, fitted_chain
@@ -427,7 +428,7 @@ def fitted_chains(view: View, y: Array, s: Array, group: int) -> list[Chain]:
     return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class GivenPredictions(NoisyRows):
     """Rows whose likelihood is conditional on noise-free entries."""
 

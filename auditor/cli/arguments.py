@@ -330,10 +330,9 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
                 stream.flush()
         os._exit(status or 0)
 
-    if isinstance(status, (int, type(None))):
-        atexit.register(end)  # called first
-        if left:
-            say(
-                f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it"
-            )
-            end()
+    atexit.register(end)  # called first
+    if left:
+        say(
+            f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it"
+        )
+        end()

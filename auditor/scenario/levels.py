@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, WithJsonSchema, model_validator
 
 from auditor.base import AuditorError, did_you_mean
-from auditor.base.types import frozen
 from auditor.numerics.random_streams import stream
 from auditor.registry.parameters import FieldError, Form, Whole, shown
 from auditor.scenario.problems import FormError, Problems, plain
@@ -114,7 +114,7 @@ class Range(Form):
         return tuple(drawn[: self.count].tolist())
 
 
-@frozen
+@dataclass(frozen=True)
 class Levels:
     """Levels of a scheme, as stated, and their values.
 

@@ -22,6 +22,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import floor
 from typing import Annotated, Literal
@@ -30,7 +31,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from auditor.base import AuditorError, PluginError, counted
-from auditor.base.types import Array, Arrays, Levels, Shape, frozen, unprinted
+from auditor.base.types import Array, Arrays, Levels, Shape, unprinted
 from auditor.numerics.blocks import block_rows, evenly
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import (
@@ -56,7 +57,7 @@ ORIGINAL = 0
 """Number of ``X`` among a step's parents (level 0)."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Step:
     """Draw of one copy from earlier copies and fresh innovations.
 
