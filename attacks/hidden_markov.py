@@ -25,6 +25,7 @@ Gaussian.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,6 @@ from auditor.plugin import (
     View,
     register,
     scipy,
-    unprinted,
 )
 
 from ._deconvolution import GAIN, Mixture, Posterior
@@ -96,7 +96,7 @@ class HiddenMarkov(RowAttack):
         return Smoothed(seen.values(found.mean(u, s) if found else u * (1.0 - s)))
 
 
-@unprinted
+@dataclass(frozen=True, eq=False, repr=False)
 class States:
     """States of rows, with even weights in ``prior``.
 
@@ -128,7 +128,7 @@ class States:
         return np.einsum("nk,nkr->nr", q, self.given(u, s))
 
 
-@unprinted
+@dataclass(frozen=True, eq=False, repr=False)
 class NewStates:
     """Estimates if each segment of rows has a state of its own."""
 

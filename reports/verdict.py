@@ -392,8 +392,7 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
             if least is not None or _stated(record.where.get("close"), "at-most") is not None:
                 found.append(record.status)
             bounds += [] if least is None else [least]
-    status = next((one for one in VERDICTS if one in found), "")
-    return max(bounds, default=HALF), status
+    return max(bounds, default=HALF), next((one for one in VERDICTS if one in found), "")
 
 
 def _stated(bounds: Any, end: str) -> float | None:

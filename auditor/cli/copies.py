@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,20 +84,12 @@ def _levels(texts: Sequence[str]) -> list[float]:
     return numbers(",".join(texts)) if texts else []
 
 
-def _numbers(option: str) -> Callable[[str], list[float]]:
-    return lambda text: numbers(text, option)
-
-
-def _values(option: str) -> Callable[[str], Any]:
-    return lambda text: value_of(text, option)
-
-
 @command()
 @options(
     "perturb",
     levels=_levels,
-    epsilon=_numbers("--epsilon"),
-    gaussian_dp=_numbers("--gaussian-dp"),
+    epsilon=partial(numbers, option="--epsilon"),
+    gaussian_dp=partial(numbers, option="--gaussian-dp"),
     bounds=spans,
     columns=names,
     keep=names,
@@ -145,8 +138,7 @@ def perturb(
     from auditor.runs.copy_files.append import append_copies
 
     with one_line_warnings():
-        folder = Path(append)
-        written = append_copies(data, folder, earlier, seed, missing, forms, key, repeats)
+        written = append_copies(data, Path(append), earlier, seed, missing, forms, key, repeats)
     for path in written:
         tell(f"written: {path}")
     say(FOR_STUDY if seed is not None else KEEP_ORIGINALS)
@@ -230,10 +222,10 @@ def _release(
 @command()
 @options(
     "attack",
-    scheme=_values("--scheme"),
+    scheme=partial(value_of, option="--scheme"),
     levels=_levels,
     columns=names,
-    knowledge=_values("--knowledge"),
+    knowledge=partial(value_of, option="--knowledge"),
     parameters=all_overrides,
 )
 @guarded

@@ -58,8 +58,7 @@ class MatchesTheory(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         found = self.chosen(evidence, self.parameters.metric)
-        records = [r for r in found if r.theory is not None]
-        groups = list(cells(records).values())
+        groups = list(cells([r for r in found if r.theory is not None]).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
         return compare(

@@ -223,8 +223,7 @@ def row_tests(
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
-    deviation = law.deviations
-    silent = deviation == 0
+    silent = law.deviations == 0
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
     slack = 20.0 * math.sqrt(HARDLY_ANY * M * N)
     null = whitening(covariance_of_ties(law), N, np.zeros(M * N)).null

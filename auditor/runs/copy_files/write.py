@@ -235,8 +235,7 @@ def write_batch(
     parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
     if keep:
         blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
-        kept = kept_columns(asked.data, keep, asked.rows, blank)
-        parts = beside_kept(parts, kept, names)
+        parts = beside_kept(parts, kept_columns(asked.data, keep, asked.rows, blank), names)
 
     def whole() -> Options:
         return manifest(
