@@ -63,10 +63,8 @@ class Html(DocumentRenderer):
     name = "html"
 
     def written(self, documents: Sequence[Document]) -> str:
-        style, ours = (
-            script(template("report.css")),
-            script(template("inflate.js") + template("report.js")),
-        )
+        style = script(template("report.css"))
+        ours = script(template("inflate.js") + template("report.js"))
         charts = any(document.charts for document in documents)
         bundle = Markup(template("bundle.html") if charts else "")  # auditor_reports.chart
         sources = [inflated(bundle), ours] if charts else [ours]

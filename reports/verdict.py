@@ -252,10 +252,8 @@ class Verdict:
         """Values that classes give away, that copies show, or that beliefs near."""
         if self.disclosed is not None and self.disclosed.shown.value > 0:
             by, shown, news = self.disclosed
-            said, chance = (
-                share(shown),
-                f", which is {share(news)} of what is not known without it",
-            )
+            said = share(shown)
+            chance = f", which is {share(news)} of what is not known without it"
             chance *= said != share(news)
             return f"Of {said} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
         if self.shown is not None:

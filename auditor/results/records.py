@@ -562,12 +562,10 @@ class InsiderGain(NamedTuple):
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
         """P-values of one attribute against gain ≥ margin and ≤ margin."""
-        r, bound, error, degrees = (
-            self.correlation[place],
-            sqrt(margin),
-            self.std_error[place],
-            self.degrees[place],
-        )
+        r = self.correlation[place]
+        bound = sqrt(margin)
+        error = self.std_error[place]
+        degrees = self.degrees[place]
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:

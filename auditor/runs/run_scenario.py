@@ -126,10 +126,8 @@ class _Run:
             self._show_so_far()
 
     def carry_out(self, crew: Crew, finished: FinishedTasks | None) -> None:
-        lap, results = (
-            time.perf_counter(),
-            carry_out_all(self.tasks, self.missing, crew, self._advance, self._tell),
-        )
+        lap = time.perf_counter()
+        results = carry_out_all(self.tasks, self.missing, crew, self._advance, self._tell)
         with closing(results):
             for number, audits in results:
                 check()
@@ -172,10 +170,8 @@ class _Run:
         evidence = Evidence(measurements, [audit.evidence for audit in audits])
         plugins, references = summaries_of_plugins(scenario)
         left_out = untried(scenario)
-        names, seconds = (
-            [*(use.name for use in scenario.attacks), *left_out],
-            time.perf_counter() - self._clock + self.spent,
-        )
+        names = [*(use.name for use in scenario.attacks), *left_out]
+        seconds = time.perf_counter() - self._clock + self.spent
         return AuditResult.model_construct(  # all parts were checked when made
             name=scenario.name,
             scenario=scenario.spec(),

@@ -136,10 +136,8 @@ def last_digits_test(
         values, which, times = np.unique(y[every, i, j], return_inverse=True, return_counts=True)
         single = times[which] == 1  # repeated values are bounds or blanks
         if single.any() and not written_shorter(values):
-            pair, where = (
-                (y[every, i, j][single], x[every, j][single]),
-                f"{names[j]!r} in copy {chosen[i]}",
-            )
+            pair = (y[every, i, j][single], x[every, j][single])
+            where = f"{names[j]!r} in copy {chosen[i]}"
             for generator in generators(law.distribution, float(std[i, j])):
                 likelier = ratio(*pair, generator, grid_of_digits(values))
                 found.append((float(np.log(STRAY + (1.0 - STRAY) * likelier).sum()), where))

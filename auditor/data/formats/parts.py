@@ -98,10 +98,8 @@ class Piece:
                         else (_numbers(batch, path) or _blanked(batch.to_pandas(), path))
                     )
             elif is_text(path):
-                place, rows = (
-                    max(self.place, start_of(path).stop),
-                    None if self.rows < 0 else self.rows,
-                )
+                place = max(self.place, start_of(path).stop)
+                rows = None if self.rows < 0 else self.rows
                 with opened(path) as file:
                     file.seek(place)
                     body = file.read(max(0, self.stop - place))

@@ -112,10 +112,8 @@ def write_copies(
         bounds = {name: bounds[name] for name in columns}
         given = parsed_levels(levels)
         sized = make_plugin("scheme", scheme, sized_by(given, scheme, parameters))
-        levels, squares = (
-            checked_levels(given, seed, sized, bounds),
-            [(high - low) ** 2 for low, high in bounds.values()],
-        )
+        levels = checked_levels(given, seed, sized, bounds)
+        squares = [(high - low) ** 2 for low, high in bounds.values()]
         # the noise does not depend on the table
         parameters["noise"] = (
             {"variances": squares}
