@@ -23,8 +23,6 @@ Plugins may rely on these names. ``scipy`` is SciPy, imported at first use. ``au
 checks plugins.
 """
 
-from __future__ import annotations
-
 from auditor.adversary.attack import (
     Affine,
     AffineStack,

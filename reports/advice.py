@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from auditor.results.comparison import clean
+from auditor.base import clean
 from auditor.results.records import Advice, Exposed, Tried
 
 from .chart import Chart, specified

@@ -11,7 +11,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any
 
-from auditor.results.comparison import clean
+from auditor.base import clean
 from auditor.results.records import Picture, grouped
 
 from .chart import ROWS, Chart, Part, Rows, sparklines
@@ -165,8 +165,9 @@ def errors(reading: Reading) -> Chart | None:
             )
     if not rows.rows:
         return None
-    note = f"Absolute error that half | 9 in 10 of the records stay below, {unit}"
-    return rows.chart("errors", note=note)
+    return rows.chart(
+        "errors", note=f"Absolute error that half | 9 in 10 of the records stay below, {unit}"
+    )
 
 
 def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:

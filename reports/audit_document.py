@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.comparison import clean, counted, escaped
+from auditor.base import clean, counted, escaped
 from auditor.results.metrics import base
 from auditor.results.model import AuditResult, PluginSummary
 
@@ -355,8 +355,12 @@ def _measures(reading: Reading) -> Section:
 def _expectations(result: AuditResult, *, brief: bool, first: bool) -> Section:
     made = sorted(map(check, result.expectations), key=lambda one: one.status == "holds")
     shown = [one for one in made if not (brief and one.status == "holds")]
-    title = f"Expectations of the scenario: {counts(result)}"
-    return Section("expectations", title, [Checks(shown)] if made else [], first)
+    return Section(
+        "expectations",
+        f"Expectations of the scenario: {counts(result)}",
+        [Checks(shown)] if made else [],
+        first,
+    )
 
 
 def _gaps(reading: Reading, *, failed: bool = False) -> Section:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from auditor.results.comparison import Change, Comparison, clean, counted
+from auditor.base import clean, counted
+from auditor.results.comparison import Change, Comparison
 from auditor.results.records import grouped
 
 from .document import (

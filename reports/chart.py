@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from auditor.base import clean
 from auditor.base.types import Names, Plain, frozen
-from auditor.results.comparison import clean
 
 from .figures import TEMPLATES as TEMPLATES, Figure, braces, template, with_error
 from .matrix import attribute_text, label, leader

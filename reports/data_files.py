@@ -10,16 +10,10 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
+from auditor.base import clean, escaped, visible, without_formula
 from auditor.base.types import Plain
 from auditor.registry import register
-from auditor.results.comparison import (
-    Comparison,
-    Renderer,
-    clean,
-    escaped,
-    visible,
-    without_formula,
-)
+from auditor.results.comparison import Comparison, Renderer
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 

@@ -9,8 +9,8 @@ from math import floor, fsum, isfinite, isinf, log10
 from pathlib import Path
 from typing import NamedTuple
 
+from auditor.base import clean
 from auditor.base.types import Coalition
-from auditor.results.comparison import clean
 from auditor.results.records import Measurement, half_interval, pooled
 
 TEMPLATES = Path(__file__).resolve().with_name("templates")

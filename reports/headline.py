@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
+from auditor.base.types import frozen
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
-from auditor.results.records import FITTED, ExpectationRecord, Remedy
+from auditor.results.records import FITTED, VERDICTS, ExpectationRecord, Remedy
 
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
@@ -55,7 +55,7 @@ class Bar(NamedTuple):
         return "good" if self.left.low is not None and self.left.low >= self.target else "open"
 
 
-@dataclass(frozen=True)
+@frozen
 class Headline:
     """First screen: gate, number with its bar, reasons and next step.
 
@@ -122,8 +122,7 @@ def reproduces_a_figure(result: AuditResult) -> bool:
 
 
 def _claims(result: AuditResult) -> Headline:
-    order = ("fails", "undecided", "holds")
-    made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
+    made = sorted(map(check, result.expectations), key=lambda one: VERDICTS.index(one.status))
     came = outcome(result)
     # neutral: claims are no exposure verdict
     state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
@@ -254,8 +253,11 @@ def named_or_records(bar: Bar, width: int = 40) -> str:
 def _of_one(one: Verdict, bar: Bar) -> list[str]:
     stay = "stays" if bar.attribute else "stay"
     goal = f"unknown; the target is at least {percent(bar.target)}."
-    left = f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}"
-    return [left, *_away(one), one.sentence]
+    return [
+        f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}",
+        *_away(one),
+        one.sentence,
+    ]
 
 
 def _away(one: Verdict) -> list[str]:
@@ -273,8 +275,11 @@ def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> l
     pooled = f"Pooling copies helps against {_names(helped)}{others}."
     left = f"leaves {share(bar.left)} of {named_or_records(bar, 10**6)} unknown"
     goal = f"the target is at least {percent(bar.target)}"
-    least = f"The least exposed, {isolated(best.scheme)}, {left}; {goal}."
-    return [least, *_away(worst)[:1], *([pooled] if helped else [])]
+    return [
+        f"The least exposed, {isolated(best.scheme)}, {left}; {goal}.",
+        *_away(worst)[:1],
+        *([pooled] if helped else []),
+    ]
 
 
 def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from auditor.base import clean
 from auditor.registry import register
-from auditor.results.comparison import clean
 
 from .audit_document import data_table
 from .chart import CONFIG, content_policy, inflated, json_block, script
@@ -63,10 +63,8 @@ class Html(DocumentRenderer):
     name = "html"
 
     def written(self, documents: Sequence[Document]) -> str:
-        style, ours = (
-            script(template("report.css")),
-            script(template("inflate.js") + template("report.js")),
-        )
+        style = script(template("report.css"))
+        ours = script(template("inflate.js") + template("report.js"))
         charts = any(document.charts for document in documents)
         bundle = Markup(template("bundle.html") if charts else "")  # auditor_reports.chart
         sources = [inflated(bundle), ours] if charts else [ours]

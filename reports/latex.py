@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from auditor.base import clean
 from auditor.registry import register
-from auditor.results.comparison import Renderer, clean
+from auditor.results.comparison import Renderer
 from auditor.results.model import AuditResult
 
 from .audit_document import audit_document

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from auditor.base import clean, counted
 from auditor.base.types import Coalition, Names, Options
-from auditor.results.comparison import clean, counted
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from auditor.base import counted, escaped
 from auditor.base.types import Names, Plain
-from auditor.results.comparison import counted, escaped
 from auditor.results.metrics import METRICS as KNOWN, base
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
@@ -283,10 +283,8 @@ class Classes(Numbers):
         """State that pooling raises the true value's probability."""
         before = 1 - pooled.value / max(1e-12, 1 - gain.value)
         start = share(_complement(single)) if single else percent(before)
-        who, found = (
-            copies(gain.coalition, self.total),
-            guesses(self.reading, self.setting, gain.coalition),
-        )
+        who = copies(gain.coalition, self.total)
+        found = guesses(self.reading, self.setting, gain.coalition)
         rises = f"the probability given to a record's true value rises from {start} to {share(_complement(pooled))}"
         if found is None:
             return f"Pooling {who}, {rises}."

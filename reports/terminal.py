@@ -16,8 +16,8 @@ from rich.rule import Rule
 from rich.table import Table as Grid
 from rich.text import Text as Rich
 
+from auditor.base import clean
 from auditor.registry import PluginParameters, register
-from auditor.results.comparison import clean
 from auditor.results.model import AuditResult
 
 from . import document as tree

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from auditor.base.types import Coalition, Names, Plain
+from auditor.base.types import Coalition, Names, Plain, frozen
 from auditor.results.metrics import unused_columns
-from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
+from auditor.results.records import BELIEVED, KEPT, SHOWN, VERDICTS, ExpectationRecord
 
 from . import sentences as say
 from .figures import (
@@ -123,7 +123,7 @@ class Scale(NamedTuple):
     shown: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """Verdict on one scheme.
 
@@ -252,10 +252,8 @@ class Verdict:
         """Values that classes give away, that copies show, or that beliefs near."""
         if self.disclosed is not None and self.disclosed.shown.value > 0:
             by, shown, news = self.disclosed
-            said, chance = (
-                share(shown),
-                f", which is {share(news)} of what is not known without it",
-            )
+            said = share(shown)
+            chance = f", which is {share(news)} of what is not known without it"
             chance *= said != share(news)
             return f"Of {said} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
         if self.shown is not None:
@@ -392,8 +390,7 @@ def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
             if least is not None or _stated(record.where.get("close"), "at-most") is not None:
                 found.append(record.status)
             bounds += [] if least is None else [least]
-    status = next((one for one in ("fails", "undecided", "holds") if one in found), "")
-    return max(bounds, default=HALF), status
+    return max(bounds, default=HALF), next((one for one in VERDICTS if one in found), "")
 
 
 def _stated(bounds: Any, end: str) -> float | None:
@@ -580,8 +577,12 @@ class _Judge:
                 if symbol:
                     copy = f"copy {pair[1].coalition[0]} alone has {alone}"
                     said = f"weakens what they guarantee: {symbol} {now}, where {copy}"
-                said = f"Pooling {copies(pair[0].coalition, self.total)} {said}."
-                return replace(decided, finding="gain", sentence=said, beside_errors=True)
+                return replace(
+                    decided,
+                    finding="gain",
+                    sentence=f"Pooling {copies(pair[0].coalition, self.total)} {said}.",
+                    beside_errors=True,
+                )
         return None
 
     def exposed(self) -> Exposure | None:
@@ -599,8 +600,9 @@ class _Judge:
         if rival is not None and _errors_differ(rival[2], best):
             other, name, shown = rival
             at = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
-            by = f"{phrase(reading, other)}, copies {braces(shown.coalition)}{at}"
-            return Exposure(name, shown, (), by)
+            return Exposure(
+                name, shown, (), f"{phrase(reading, other)}, copies {braces(shown.coalition)}{at}"
+            )
         tied = [name for name, one in measured if name != first and not _errors_differ(best, one)]
         return Exposure(first, best, tuple(tied))
 
@@ -668,7 +670,7 @@ def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str
         return [one for one in found if _admits(one.where.get("scheme"), verdict.scheme)]
 
     heeded = about((LAW,), "fails")
-    for status in ("fails", "undecided", "holds"):
+    for status in VERDICTS:
         heeded += about(NO_GAIN, status)
     return _heeded(verdict, heeded[0], leaves) if heeded else verdict
 
@@ -683,8 +685,11 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
         if now == "undecided" and _covers(record.where, verdict):
             gain = verdict.gain
             size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
-            said = f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
-            return replace(verdict, finding="no-gain", sentence=said)
+            return replace(
+                verdict,
+                finding="no-gain",
+                sentence=f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}",
+            )
         return verdict
     return replace(verdict, sentence=f"{verdict.sentence} {said}")
 

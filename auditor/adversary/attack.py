@@ -26,6 +26,7 @@ from auditor.base.types import (
     Options,
     Pair,
     Shape,
+    frozen,
     unprinted,
 )
 from auditor.data.table import Table
@@ -552,7 +553,7 @@ MOST_COALITIONS = 1_100_000
 """Just over 2²⁰: every subset of 20 copies."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Coalitions:
     """One entry of ``coalitions``.
 

@@ -24,7 +24,17 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Coalition, Codes, Indices, Options, Pair, Plain, unprinted
+from auditor.base.types import (
+    Array,
+    Coalition,
+    Codes,
+    Indices,
+    Options,
+    Pair,
+    Plain,
+    frozen,
+    unprinted,
+)
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
@@ -32,7 +42,7 @@ from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 
 
-@dataclass(frozen=True)
+@frozen
 class Given:
     """Base class, and the data of an uninformed adversary."""
 

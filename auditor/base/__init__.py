@@ -9,11 +9,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,8 +283,7 @@ class NotApplicable(AuditorError):  # noqa: N818 - an outcome in reports
     """An impossible pairing; reports show the message as the reason."""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One error in a scenario, with its position.
 
     Attributes
@@ -312,7 +310,7 @@ class Problem:
             shortened(" ".join(text.split("\n")), most)
             for text, most in ((self.path, 120), (self.message, 360))
         )
-        return replace(self, path=path, message=message)
+        return self._replace(path=path, message=message)
 
     def __str__(self) -> str:
         where = ":".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -305,7 +306,8 @@ def report_bug(error: BaseException) -> int:
 def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     """Close standard output and end the process despite plugins' threads.
 
-    Python would wait for these threads, possibly forever.
+    Python would wait for these threads, possibly forever. Without them, functions registered with
+    ``atexit`` run; objects are not freed one by one, which takes 0.1 to 0.2 s.
     """
     from auditor.process.containment import withhold_uncaught
 
@@ -313,19 +315,24 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     with suppress(OSError, ValueError, AttributeError):  # already closed
         sys.stdout.flush()
         os.dup2(2, 1)
-    ours = [
-        *before,
-        *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-")),
-    ]
     left = [
         thread
         for thread in threading.enumerate()
-        if thread not in ours and thread.is_alive() and not thread.daemon
+        if not (thread in before or thread.daemon or thread.name.startswith("auditor-"))
     ]
-    if left and isinstance(status, (int, type(None))):
+
+    def end() -> None:
+        if not left:
+            atexit.unregister(end)
+            atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status or 0)
+
+    atexit.register(end)  # called first
+    if left:
         say(
             f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it"
         )
-        with suppress(OSError, ValueError):
-            sys.stderr.flush()
-        os._exit(status or 0)
+        end()

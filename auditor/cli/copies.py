@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,20 +84,12 @@ def _levels(texts: Sequence[str]) -> list[float]:
     return numbers(",".join(texts)) if texts else []
 
 
-def _numbers(option: str) -> Callable[[str], list[float]]:
-    return lambda text: numbers(text, option)
-
-
-def _values(option: str) -> Callable[[str], Any]:
-    return lambda text: value_of(text, option)
-
-
 @command()
 @options(
     "perturb",
     levels=_levels,
-    epsilon=_numbers("--epsilon"),
-    gaussian_dp=_numbers("--gaussian-dp"),
+    epsilon=partial(numbers, option="--epsilon"),
+    gaussian_dp=partial(numbers, option="--gaussian-dp"),
     bounds=spans,
     columns=names,
     keep=names,
@@ -145,8 +138,7 @@ def perturb(
     from auditor.runs.copy_files.append import append_copies
 
     with one_line_warnings():
-        folder = Path(append)
-        written = append_copies(data, folder, earlier, seed, missing, forms, key, repeats)
+        written = append_copies(data, Path(append), earlier, seed, missing, forms, key, repeats)
     for path in written:
         tell(f"written: {path}")
     say(FOR_STUDY if seed is not None else KEEP_ORIGINALS)
@@ -194,8 +186,9 @@ def _release(
         why = "or --append for records that belong to a release"
         raise AuditorError(f"missing option {lacking}; {why}")
     if keep and keep_rest:
-        why = "--keep names columns and --keep-rest keeps all there are; one of the two"
-        raise AuditorError(why)
+        raise AuditorError(
+            "--keep names columns and --keep-rest keeps all there are; one of the two"
+        )
     if len(stated) + bool(levels) != 1 or bool(stated) != bool(bounds):
         one_of = "one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
         raise AuditorError(f"give --levels, or {one_of}")
@@ -229,10 +222,10 @@ def _release(
 @command()
 @options(
     "attack",
-    scheme=_values("--scheme"),
+    scheme=partial(value_of, option="--scheme"),
     levels=_levels,
     columns=names,
-    knowledge=_values("--knowledge"),
+    knowledge=partial(value_of, option="--knowledge"),
     parameters=all_overrides,
 )
 @guarded

@@ -75,8 +75,7 @@ def run(
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # before hours of work
-                read = read_all(scenarios, changes, seed)
-                plans = _check_all(read, workers)
+                plans = _check_all(read_all(scenarios, changes, seed), workers)
                 checked += [scenario for scenario, _ in plans]
                 folders = made_folders(
                     Path(output).absolute(), [scenario.name for scenario in checked]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,16 @@ from rich.markdown import Markdown
 
 from auditor import registry
 from auditor.base import PluginFailed, pd, scipy
+from auditor.base.types import frozen
 from auditor.data.source import Source
 from auditor.expectations.base import worst
 from auditor.process.environment import templated
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
-from auditor.results.records import Verdict
+from auditor.results.records import VERDICTS, Verdict
 from auditor.runs.api import run
 from auditor.schemes.base.scheme import Case, Records
 
-VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
 MIXING = np.array([[1.0, 0.5], [0.0, 0.9]])
 """Mixes independent attributes to a correlation of 0.49."""
 CATEGORIES = "abcdef"
@@ -76,7 +75,7 @@ class CaseTable(Source):
         return pd.DataFrame(shaped, columns=["first", "second"])
 
 
-@dataclass(frozen=True)
+@frozen
 class Tally:
     """Verdicts on the releases of one case: the worst of each, and by expectation."""
 
@@ -87,7 +86,7 @@ class Tally:
     by_expectation: Mapping[str, Counts]
 
 
-@dataclass(frozen=True)
+@frozen
 class SelfTest:
     """Result of the self-test."""
 

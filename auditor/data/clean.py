@@ -337,15 +337,19 @@ class Column:
         DataError
             A value is nested, or the values are too many.
         """
-        cells = pd.Series(cells, copy=False)
-        check_plain(name, cells)
-        if domain is not None:
-            return np.where(cells.notna(), codes_in(domain, cells), np.nan)
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            found, values = cells.cat.codes.to_numpy(), cells.cat.categories
+        values: Any
+        if isinstance(cells, np.ndarray) and domain is None:
+            values, found = np.unique(cells, return_inverse=True)
         else:
-            found, values = pd.factorize(cells)
-        places = [self.labels.setdefault(value, len(self.labels)) for value in values]
+            cells = pd.Series(cells, copy=False)
+            check_plain(name, cells)
+            if domain is not None:
+                return np.where(cells.notna(), codes_in(domain, cells), np.nan)
+            if isinstance(cells.dtype, pd.CategoricalDtype):
+                found, values = cells.cat.codes.to_numpy(), cells.cat.categories
+            else:
+                found, values = pd.factorize(cells)
+        places = [self.labels.setdefault(value, len(self.labels)) for value in values.tolist()]
         if len(self.labels) > MOST_VALUES:
             raise DataError(
                 f"column {quoted(name)} has more than {MOST_VALUES:,} values, the most a domain may have: put them in bins, or leave it out"
@@ -369,11 +373,11 @@ class Column:
         if domain is not None:
             return domain_of(name, domain), np.arange(float(len(domain)))
         labels = list(self.labels)
-        if self.kinds != {"categories"}:
-            floats = self.floats and self.kinds == {"numbers"}
-            values = [label for label, code in self.labels.items() if code in used]
-            observed = pd.Series(values, dtype=float if floats else None)
-            labels = list(pd.factorize(observed, sort=True)[1])
+        values = [label for label, code in self.labels.items() if code in used]
+        if self.kinds == {"numbers"}:
+            labels = sorted(set(np.array(values, float if self.floats else None).tolist()))
+        elif self.kinds != {"categories"}:
+            labels = list(pd.factorize(pd.Series(values), sort=True)[1])
         places = dict(zip(labels, range(len(labels)), strict=True))
         return domain_of(name, labels), np.array([places.get(label, -1.0) for label in self.labels])
 

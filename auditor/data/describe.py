@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import sqrt
 
 import numpy as np
 
 from auditor.base import pd, scipy
-from auditor.base.types import Names
+from auditor.base.types import Names, frozen
 from auditor.data.columns.checks import (
     NESTED,
     Series,
@@ -50,7 +50,7 @@ FALSE_ALARM = 1e-4
 """Probability of reported dependence for unordered rows, over all columns."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Description:
     """Description of a table, without its values.
 

@@ -87,8 +87,7 @@ class Raw:
 
     def whole(self) -> pd.DataFrame:
         """Selected columns, in memory."""
-        frames = self.read(self.names)
-        return joined_frames(f if isinstance(f, pd.DataFrame) else pd.DataFrame(f) for f in frames)
+        return joined_frames(self.read(self.names))
 
     def covariance(self, names: Names) -> Array | None:
         """Population covariance of some columns, if stated."""

@@ -15,6 +15,7 @@ from auditor.base.types import Options, Plain, frozen
 from auditor.process.containment import OURS, contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.records import (
+    VERDICTS,
     Evidence as Evidence,
     ExpectationRecord,
     Measurement,
@@ -124,9 +125,7 @@ class Judgement:
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
     """Worst status; ``undecided`` without any."""
-    if "fails" in statuses:
-        return "fails"
-    return "undecided" if "undecided" in statuses or not statuses else "holds"
+    return min(statuses, key=VERDICTS.index, default="undecided")
 
 
 def selector(

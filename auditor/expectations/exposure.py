@@ -152,8 +152,12 @@ class Exposure(Expectation):
         found = shares_unknown(evidence.measurements, self.parameters, asked, copies)
         found += self._by_group("group_error", evidence)
         if not found:
-            why = "no attack that the filter admits gave an error of an attribute"
-            return Judgement("undecided", why, None, asked.bound)
+            return Judgement(
+                "undecided",
+                "no attack that the filter admits gave an error of an attribute",
+                None,
+                asked.bound,
+            )
         grouped = any(r.metric.startswith("group_error(") for r in found)
         lacking = f"no group of 50 records by {self.parameters.by!r} was measured; "
         lacking *= bool(self.parameters.by and not grouped)

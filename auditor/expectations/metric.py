@@ -22,6 +22,7 @@ from auditor.registry import PluginParameters, register
 from auditor.results.metrics import GUARANTEES, base, measured_by
 from auditor.results.records import (
     FEWEST_REPLICATES,
+    VERDICTS,
     Evidence,
     Measurement,
     Verdict,
@@ -117,16 +118,16 @@ class MetricBound(Expectation):
         groups = self.measured(evidence, self.metric, pooled_only=self.pooled_only)
         asked = self.parameters
         if not groups:
-            why = f"no measured cell of {self.metric} matches the filter"
-            return Judgement("undecided", why, None, asked.bound)
+            return Judgement(
+                "undecided",
+                f"no measured cell of {self.metric} matches the filter",
+                None,
+                asked.bound,
+            )
         judged = judge_bounds(groups, asked, self.metric)
         if judged.status != "holds" or base(self.metric) not in GUARANTEES:
             return judged
         return as_drawn(judged, self.metric, asked.limits()[1], asked, evidence)
-
-
-Side = tuple[Cell, float, float]
-"""A cell, a bound, and its sign: 1 for a lower one, −1 for an upper one."""
 
 
 def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgement:
@@ -145,9 +146,8 @@ def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgemen
         _verdict(*side, p_out, p_in)
         for side, p_out, p_in in zip(sides, outside, inside, strict=True)
     ]
-    order = ("fails", "undecided", "holds")
     worst_first = [
-        (order.index(verdict), sign * (pooled(cell)[0] - limit))
+        (VERDICTS.index(verdict), sign * (pooled(cell)[0] - limit))
         for verdict, (cell, limit, sign) in zip(verdicts, sides, strict=True)
     ]
     cell, limit, sign = sides[worst_first.index(min(worst_first))]
@@ -239,8 +239,17 @@ def _verdict(cell: Cell, limit: float, sign: float, p_outside: float, p_inside: 
 
 def measured_at(record: Measurement) -> str:
     """Place, for example ``corner-wave, llse, copies 1–5``."""
-    held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
-    return ", ".join(filter(None, (record.scheme, record.attack, record.knowledge, held)))
+    return ", ".join(
+        filter(
+            None,
+            (
+                record.scheme,
+                record.attack,
+                record.knowledge,
+                f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}",
+            ),
+        )
+    )
 
 
 @register

@@ -354,8 +354,10 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
     if predicted := _predicted(pooling, level):
         return Judgement("undecided", predicted)
     if contradiction:
-        why = f"by law: nothing follows, for the noise does not follow its law: {contradiction}"
-        return Judgement("undecided", why)
+        return Judgement(
+            "undecided",
+            f"by law: nothing follows, for the noise does not follow its law: {contradiction}",
+        )
     if lost := [copies.cell for copies in pooling if copies.pooling.unresolved]:
         _, scheme, coalition = lost[0]
         why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"

@@ -72,12 +72,18 @@ class NoiseFollowsLaw(Expectation):
         covered, p = self.covered(evidence), self.parameters
         tests = _tests(covered, () if p.last_digits else (LAST_DIGITS,))
         if not tests:
-            why = "no release covered states a law of its noise, or none has rows enough to test"
-            return Judgement("undecided", why)
+            return Judgement(
+                "undecided",
+                "no release covered states a law of its noise, or none has rows enough to test",
+            )
         least, wrong, finding = _least_likely(tests, p.level)
         if wrong:
-            why = f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}"
-            return Judgement("fails", why, least, p.level)
+            return Judgement(
+                "fails",
+                f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}",
+                least,
+                p.level,
+            )
         silent = sum(not release.law for release in covered if release.replicate == 1)
         if silent:
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
@@ -163,8 +169,10 @@ class NeighbourCoin(Expectation):
             if coin.copy == p.copy_number
         ]
         if not drawn:
-            why = f"copy {p.copy_number} is not drawn between two others in any release covered"
-            return Judgement("undecided", why)
+            return Judgement(
+                "undecided",
+                f"copy {p.copy_number} is not drawn between two others in any release covered",
+            )
         tests = holm([_two_sided(coin.same, coin.agreeing, coin.kept) for coin in drawn])
         verdicts: list[Verdict] = []
         for coin, q in zip(drawn, tests, strict=True):
@@ -218,10 +226,10 @@ class MarginalIsUniform(Expectation):
         ]
         usable = [test for test in tests if test[4] > 0]
         if not usable:
-            why = (
-                "no copy of a uniform scheme was audited, or there are too few records to test any"
+            return Judgement(
+                "undecided",
+                "no copy of a uniform scheme was audited, or there are too few records to test any",
             )
-            return Judgement("undecided", why)
         adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
         least, (scheme, copy, level, p, degrees) = min(
             zip(adjusted, usable, strict=True), key=itemgetter(0)
@@ -229,13 +237,19 @@ class MarginalIsUniform(Expectation):
         finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
         if wrong := sum(q <= alpha for q in adjusted):
             what = "are not what a retention and its replacements make"
-            why = f"{wrong} of {len(usable)} copies {what}; {finding}"
-            return Judgement("fails", why, least, alpha)
+            return Judgement(
+                "fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha
+            )
         if few := len(tests) - len(usable):
-            why = f"{few} of {len(tests)} copies have too few records to test"
-            return Judgement("undecided", why, least)
-        why = f"{len(usable)} copies agree with their law; the least likely is {finding}"
-        return Judgement("holds", why, least, alpha)
+            return Judgement(
+                "undecided", f"{few} of {len(tests)} copies have too few records to test", least
+            )
+        return Judgement(
+            "holds",
+            f"{len(usable)} copies agree with their law; the least likely is {finding}",
+            least,
+            alpha,
+        )
 
 
 def as_drawn(
@@ -283,8 +297,9 @@ def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
             if math.isfinite(best):
                 held = f"{symbol} is {_number(pooled)} for copies {describe(copies)} of {where[1]}"
                 worse = pooled / max(best, ROUNDING) if pooled > best * (1.0 + ROUNDING) else 0.0
-                why = f"{held}, and {_number(best)} for copy {copy} alone"
-                pairs.setdefault((*where, copies), (worse, why))
+                pairs.setdefault(
+                    (*where, copies), (worse, f"{held}, and {_number(best)} for copy {copy} alone")
+                )
     if not pairs:
         return None
     worst_first = sorted(pairs.values(), key=itemgetter(0), reverse=True)

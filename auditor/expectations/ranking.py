@@ -33,6 +33,7 @@ from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
 from auditor.results.records import (
     FEWEST_REPLICATES,
+    VERDICTS,
     Evidence,
     Measurement,
     Verdict,
@@ -131,8 +132,7 @@ def judge_pairs(pairs: Pairs, slack: float, metric: str) -> Judgement:
             verdicts.append("holds")
         else:
             verdicts.append("undecided")
-    order = ("holds", "undecided", "fails")
-    at = max(range(len(tests)), key=lambda k: (order.index(verdicts[k]), tests[k][0]))
+    at = max(range(len(tests)), key=lambda k: (-VERDICTS.index(verdicts[k]), tests[k][0]))
     first, second = pairs[at][0][0], pairs[at][1][0]
     difference, error, _ = tests[at]
     why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
@@ -209,14 +209,20 @@ class GrowthRate(Expectation):
         }
         (low, high), bound = p.limits(), p.bound
         if not slopes:
-            why = f"fewer than three values of {p.against} with a measured {p.metric}"
-            return Judgement("undecided", why, None, bound)
+            return Judgement(
+                "undecided",
+                f"fewer than three values of {p.against} with a measured {p.metric}",
+                None,
+                bound,
+            )
         least, most = min(slopes.values()), max(slopes.values())
         inside = (low is None or low <= least) and (high is None or most <= high)
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
-        why = f"exponent of {p.metric} in {p.against}: {exponents}"
         return Judgement(
-            "holds" if inside else "fails", why, least if high is None else most, bound
+            "holds" if inside else "fails",
+            f"exponent of {p.metric} in {p.against}: {exponents}",
+            least if high is None else most,
+            bound,
         )
 
 
@@ -260,11 +266,16 @@ class Monotone(Expectation):
             points.sort(key=lambda point: point[0], reverse=p.direction == "falling")
             pairs += [(one[1], other[1]) for one, other in pairwise(points)]
         if not pairs:
-            why = f"fewer than two values of {p.against} with a measured {p.metric}"
-            return Judgement("undecided", why)
+            return Judgement(
+                "undecided", f"fewer than two values of {p.against} with a measured {p.metric}"
+            )
         judged = judge_pairs(pairs, p.slack, p.metric)
-        why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
-        return Judgement(judged.status, why, judged.observed, judged.bound)
+        return Judgement(
+            judged.status,
+            f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}",
+            judged.observed,
+            judged.bound,
+        )
 
 
 def _line(record: Measurement, others: Plain) -> str:
@@ -318,8 +329,12 @@ class Equivalent(Expectation):
         first, second = ([g for g in groups if g[0].scheme == name] for name in p.schemes)
         pairs = alike(first, second, "scheme")
         if not pairs:
-            why = f"no level of {p.metric} was measured under both schemes"
-            return Judgement("undecided", why, None, p.margin)
+            return Judgement(
+                "undecided",
+                f"no level of {p.metric} was measured under both schemes",
+                None,
+                p.margin,
+            )
         found = [_difference_of(*pair, p.margin) for pair in pairs]
         if p.together:
             by_level = [_paired(*pair) for pair in pairs]
@@ -350,12 +365,20 @@ def judge_differences(
     most = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
     if min(outside) <= LEVEL:
         worst = found[int(np.argmin(outside))][0]
-        why = f"{metric} differs by {worst:+.3g}, more than the margin ± {margin:g}"
-        return Judgement("fails", why, worst, margin)
+        return Judgement(
+            "fails",
+            f"{metric} differs by {worst:+.3g}, more than the margin ± {margin:g}",
+            worst,
+            margin,
+        )
     short, count = sum(q > LEVEL for q in inside), len(found)
     if not short:
-        why = f"{count} of {count} differences of {metric} lie within the margin; {most}"
-        return Judgement("holds", why, difference, margin)
+        return Judgement(
+            "holds",
+            f"{count} of {count} differences of {metric} lie within the margin; {most}",
+            difference,
+            margin,
+        )
     why = f"{short} of {count} differences are not shown to lie within; {most}"
     room = margin - abs(difference)
     if room > 0 and not math.isinf(degrees):

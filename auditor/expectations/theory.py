@@ -58,8 +58,7 @@ class MatchesTheory(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         found = self.chosen(evidence, self.parameters.metric)
-        records = [r for r in found if r.theory is not None]
-        groups = list(cells(records).values())
+        groups = list(cells([r for r in found if r.theory is not None]).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
         return compare(
@@ -220,8 +219,9 @@ class Theorem3(Expectation):
         groups = list(cells(records).values())
         if not groups:
             names = ", ".join(map(str, listed(filters.scheme) or fitting))
-            why = f"no joint LLSE with perfect knowledge on {names} was measured"
-            return Judgement("undecided", why)
+            return Judgement(
+                "undecided", f"no joint LLSE with perfect knowledge on {names} was measured"
+            )
         # replicates may draw other levels
         expected = [float(np.mean([theorem_3(r.levels) for r in group])) for group in groups]
         for group, value in zip(groups, expected, strict=True):
@@ -288,8 +288,15 @@ class AboveBound(Expectation):
 
         def add(cell: Cell, bound: float, sign: float, error: float, what: str) -> None:
             value, bar = pooled(cell)[0], f" ± {Z_95 * error:.2g}" if error else ""
-            where = f"{value:.4g}{bar} where {what} {bound:.4g} ({measured_at(cell[0])})"
-            found.append((sign * (value - bound), error, value, bound, where))
+            found.append(
+                (
+                    sign * (value - bound),
+                    error,
+                    value,
+                    bound,
+                    f"{value:.4g}{bar} where {what} {bound:.4g} ({measured_at(cell[0])})",
+                )
+            )
 
         for cell in self.measured(evidence, ERROR):
             first, where = cell[0], place(cell[0])
@@ -315,8 +322,9 @@ class AboveBound(Expectation):
         counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
         if wrong:
             are = "is" if wrong == 1 else "are"
-            why = f"{wrong} of {counted} {are} broken; the worst: {nearest_to}"
-            return Judgement("fails", why, value, bound)
+            return Judgement(
+                "fails", f"{wrong} of {counted} {are} broken; the worst: {nearest_to}", value, bound
+            )
         if coarse:
             why = f"{coarse} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
             return Judgement("undecided", why, value, bound)

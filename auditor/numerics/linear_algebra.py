@@ -15,14 +15,13 @@ For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices, Pair, unprinted
+from auditor.base.types import Array, Flags, Indices, Pair, frozen, unprinted
 from auditor.numerics.random_streams import Rng
 
 EPS = float(np.finfo(np.float64).eps)
@@ -295,7 +294,7 @@ NEARLY_ALL = 1e-12
 """Least variance share of an innovation."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Autoregression:
     """A stationary Gaussian series of variance 1.
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TextIO
@@ -167,16 +166,6 @@ def templated(path: str, **values: Any) -> str:
     )
     text = files("auditor").joinpath(path).read_text(encoding="utf-8")
     return page.from_string(text).render(**values)
-
-
-ENTRY_POINT_GROUP = "auditor.plugins"
-
-
-def declared() -> list[EntryPoint]:
-    """Entry points of plugin packages, by name."""
-    return sorted(
-        entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)
-    )
 
 
 def modules_in(package: str, folders: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from auditor.base import PluginError, did_you_mean
 from auditor.process.containment import contained
-from auditor.process.environment import declared, modules_in
+from auditor.process.environment import modules_in
 
 KINDS = {
     "attack": "attacks",
@@ -263,7 +263,9 @@ def has(kind: str, name: str) -> bool:
 
 @cache
 def _entries() -> list[EntryPoint]:
-    return declared()
+    """Entry points of plugin packages, by name."""
+    points = entry_points(group="auditor.plugins")
+    return sorted(points, key=lambda point: (point.name, point.value))
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:

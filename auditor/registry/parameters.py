@@ -170,8 +170,7 @@ def explain(
         if kinds == {"extra_forbidden"} and place[-1] in fields:
             problems.append((place, "does not go with the other fields", True))
         elif kinds == {"extra_forbidden"}:
-            names = [*fields, *(known if len(place) == 1 else ())]
-            hint = did_you_mean(place[-1], names)
+            hint = did_you_mean(place[-1], [*fields, *(known if len(place) == 1 else ())])
             problems.append((place, f"is not a known field{hint}", True))
         elif "missing" in kinds:
             about = fields.get(str(place[-1]))
@@ -250,8 +249,9 @@ def _meant(
     choices = [expected_by(finding.item).removeprefix("must be ") for finding in alone]
     choices += [f"{{{name}: …}}" for name in wanted]
     got = tell(alone[0].item["input"] if alone else None)
-    message = f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}"
-    return [], [(place, message, False)]
+    return [], [
+        (place, f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}", False)
+    ]
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:

@@ -7,18 +7,20 @@ import os
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from math import hypot
 from pathlib import Path
 from typing import Any
 
-from auditor.base import AuditorError, clean, counted, escaped, visible, without_formula
+from auditor.base import AuditorError
+from auditor.base.types import frozen
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.registry import Plugin
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import (
+    VERDICTS,
     Advice,
     Cells,
     ExpectationRecord,
@@ -35,7 +37,7 @@ NOTICED = 0.01
 """Share of an exposure by which a new attack must improve on it, where error bars do not decide."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """Cell that differs, standard errors, and p-value of no difference (Holm).
 
@@ -56,7 +58,7 @@ class Change:
         return f"{self.cell}: {self.metric} {self.old:.4g} → {self.new:.4g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Comparison:
     """Changes between two audits.
 
@@ -279,17 +281,17 @@ def _stated(here: AuditResult, there: AuditResult) -> list[str]:
 
 def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]:
     before = {_statement(record): record.status for record in old.expectations}
-    order = ("fails", "undecided", "holds")
-    better: list[str] = []
-    worse: list[str] = []
-    for record in new.expectations:
-        was = before.get(_statement(record), record.status)
-        line = f"expectation {_readable(record)}: {was} → {record.status}"
-        if order.index(record.status) > order.index(was):
-            better.append(line)
-        elif record.status != was:
-            worse.append(line)
-    return better, worse
+    changed = [
+        (
+            VERDICTS.index(record.status) - VERDICTS.index(was),
+            f"expectation {_readable(record)}: {was} → {record.status}",
+        )
+        for record in new.expectations
+        for was in [before.get(_statement(record), record.status)]
+    ]
+    return [line for step, line in changed if step > 0], [
+        line for step, line in changed if step < 0
+    ]
 
 
 def _readable(record: ExpectationRecord) -> str:
@@ -355,9 +357,6 @@ def _nothing_of(result: AuditResult) -> AuditResult:
 
 
 # -- Base of renderers, which convert results to text ----------------------------------------------
-
-
-__all__ = ["Renderer", "clean", "counted", "escaped", "visible", "without_formula"]
 
 
 class Renderer(Plugin):

@@ -11,18 +11,18 @@ import tempfile
 import time
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from auditor.base import CONTROL, AuditorError, StorageError, clean, shortened
+from auditor.base.types import frozen
 
 LEFT_OVER_SECONDS = 3600.0
 """Age of an unfinished file that no running program writes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Reading:
     """Sheet of a workbook, and missing-value marks, for reading a table."""
 

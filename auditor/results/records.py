@@ -26,6 +26,8 @@ SCHEMA_VERSION_BESIDE = 2
 """Version of a ``results.json`` with measurements in another file; older programs refuse it."""
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
+VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
+"""The worst first."""
 ErrorBar = Literal[
     "closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"
 ]
@@ -560,12 +562,10 @@ class InsiderGain(NamedTuple):
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
         """P-values of one attribute against gain ≥ margin and ≤ margin."""
-        r, bound, error, degrees = (
-            self.correlation[place],
-            sqrt(margin),
-            self.std_error[place],
-            self.degrees[place],
-        )
+        r = self.correlation[place]
+        bound = sqrt(margin)
+        error = self.std_error[place]
+        degrees = self.degrees[place]
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:

@@ -41,8 +41,9 @@ def checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None)
     """Bounds by column, for schemes of numbers."""
     found: Bounds = _checked("bounds", parse_bounds, plain(bounds or {}))
     if found and scheme.engine != "numeric":
-        why = f"are of columns of numbers, and {scheme.name} perturbs categories"
-        raise ScenarioError([Problem("bounds", why)])
+        raise ScenarioError(
+            [Problem("bounds", f"are of columns of numbers, and {scheme.name} perturbs categories")]
+        )
     return found
 
 

@@ -59,8 +59,7 @@ def check_scheme(
             check_takes_batches(scheme)
         part = scheme.audited(table).table
         if part is not table:
-            lead = f"is of what {use.id} has in common with the data: it "
-            check_states(here, part, found, lead)
+            check_states(here, part, found, f"is of what {use.id} has in common with the data: it ")
         copies = scheme.count(levels)
         check_size(scheme, table, copies)
         if use.public_grid:

@@ -45,7 +45,7 @@ DIGITS = 32
 BROKEN = (OSError, ValueError, TypeError, RecursionError)
 """Errors from damaged files."""
 
-_FINISHED = TypeAdapter(tuple[float, list[ReleaseAudit]])
+_FINISHED = TypeAdapter(tuple[float, list[ReleaseAudit]], config={"defer_build": True})
 """Computing time in seconds, and the results."""
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
 from rich.console import Console
 
 from auditor import registry
@@ -199,7 +198,7 @@ def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
         with bar(title, console) as listener:
             yield with_verdict(listener, lambda line: console.print(line, markup=False))
     else:
-        yield with_verdict(calm(title), lambda line: click.echo(line, err=True))
+        yield with_verdict(calm(title), say)
 
 
 def with_verdict(listener: Listener, say: Callable[[str], None]) -> Listener:
@@ -323,14 +322,11 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
     def cut(share: int) -> Column:
         return Column(ratio=share, no_wrap=True, overflow="ellipsis")
 
-    def whole() -> Column:
-        return Column(no_wrap=True)
-
     columns = (
-        MofNCompleteColumn(table_column=whole()),
-        BarColumn(8 if console.width < NARROW else 30, table_column=whole()),
-        TimeRemainingColumn(table_column=whole()),
-        TextColumn("left", table_column=whole()),
+        MofNCompleteColumn(),
+        BarColumn(8 if console.width < NARROW else 30),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         TextColumn("{task.description}", markup=False, table_column=cut(5)),
         TextColumn("{task.fields[title]}", markup=False, style="dim", table_column=cut(2)),
     )
@@ -345,7 +341,6 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
     """Listener for logs: start, end, and at most every tenth and every few seconds."""
 
     def tell(progress: Progress, text: str) -> None:
-        with suppress(OSError):  # a full or closed device must not end the run
-            click.echo(clean(bounded(text)), err=True)
+        say(clean(bounded(text)))
 
     return paced(title, tell, CALM_SECONDS, 10, clock)

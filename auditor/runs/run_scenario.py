@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import WorkersLost
+from auditor.base.types import frozen
 from auditor.expectations.base import judge
 from auditor.process.containment import Interrupted, check, contained
 from auditor.results.measurements import Measurements, spread_over_replicates
@@ -35,7 +36,7 @@ SO_FAR_SECONDS, SO_FAR_SHARE = 1.0, 0.03
 """Least interval of results so far, and largest share of time."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Progress:
     """Progress of a run, in tasks and steps.
 
@@ -125,10 +126,8 @@ class _Run:
             self._show_so_far()
 
     def carry_out(self, crew: Crew, finished: FinishedTasks | None) -> None:
-        lap, results = (
-            time.perf_counter(),
-            carry_out_all(self.tasks, self.missing, crew, self._advance, self._tell),
-        )
+        lap = time.perf_counter()
+        results = carry_out_all(self.tasks, self.missing, crew, self._advance, self._tell)
         with closing(results):
             for number, audits in results:
                 check()
@@ -171,10 +170,8 @@ class _Run:
         evidence = Evidence(measurements, [audit.evidence for audit in audits])
         plugins, references = summaries_of_plugins(scenario)
         left_out = untried(scenario)
-        names, seconds = (
-            [*(use.name for use in scenario.attacks), *left_out],
-            time.perf_counter() - self._clock + self.spent,
-        )
+        names = [*(use.name for use in scenario.attacks), *left_out]
+        seconds = time.perf_counter() - self._clock + self.spent
         return AuditResult.model_construct(  # all parts were checked when made
             name=scenario.name,
             scenario=scenario.spec(),

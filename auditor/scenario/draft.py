@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from math import ceil, inf, isfinite, sqrt
@@ -28,6 +28,7 @@ from auditor.base import (
     quoted,
     visible,
 )
+from auditor.base.types import frozen
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description, categories_in_clear, describe, renamed_in
 from auditor.data.load import file_notes
@@ -44,7 +45,7 @@ MOST_DROPPED = 0.5
 """Largest share of records dropped for blanks."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Selection:
     """Audited columns, and reasons against others."""
 

@@ -9,8 +9,6 @@ A plugin's tests call them with its class.
 A failed check raises ``ContractError``. ``auditor.plugin`` has the base classes.
 """
 
-from __future__ import annotations
-
 from auditor.testing.attacks import check_attack
 from auditor.testing.contract import ContractError, check_feature, check_plugin, check_source
 from auditor.testing.schemes import check_scheme

@@ -526,7 +526,7 @@ def command(tmp_path, act, *options):
 
 LEFT = {
     "threading.Thread(target=time.sleep, args=(600,)).start()": "that a plugin started did not end",
-    "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')": "",
+    "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')": "87654321.125",
 }
 
 

@@ -2,7 +2,8 @@ import hashlib
 import json
 import math
 import struct
-from dataclasses import fields, is_dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 import auditor
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base import AuditorError
+from auditor.base.types import frozen
 from auditor.results import measurements, model
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
@@ -216,3 +218,18 @@ def test_a_table_that_is_another_or_none_is_refused(long):
     (long / "results.json").write_text(text)
     with pytest.raises(AuditorError, match="must be the name of a file beside it"):
         AuditResult.load(long)
+
+
+def test_a_frozen_class_is_a_dataclass_from_its_first_use_in_any_thread_or_subclass():
+    @frozen
+    class Point:
+        x: int
+        y: tuple[int, ...] = ()
+
+    named = dataclass(frozen=True)(type("Named", (Point,), {"__annotations__": {"z": int}, "z": 3}))
+    assert [one.name for one in fields(named)] == ["x", "y", "z"]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(frozen(type("Other", (Point,), {})), range(64)))[5].x == 5
+    assert {Point(1): 2}[Point(1)] == 2 != Point(2)
+    with pytest.raises(FrozenInstanceError):
+        Point(1).x = 2

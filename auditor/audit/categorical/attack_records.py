@@ -313,8 +313,7 @@ def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]
             found[coalition] = {
                 name: left_out(each, groups) / rows for name, groups in each.by_group.items()
             }
-        singles = [sums[copy,] for copy in coalition]
-        best = min(singles, key=lambda one: float(one.errors.sum()))
+        best = min([sums[copy,] for copy in coalition], key=lambda one: float(one.errors.sum()))
         together, alone = left_out(each, each.errors), left_out(best, best.errors)
         ratio = np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)
         found[coalition]["collusion_gain"] = 1.0 - ratio

@@ -105,11 +105,9 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
 def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
     from auditor.audit.measures.empirical_guarantee import category_bounds  # costs a second
 
-    measure, held, context = (
-        release.scenario.measure("empirical-epsilon"),
-        release.coalitions,
-        release.context,
-    )
+    measure = release.scenario.measure("empirical-epsilon")
+    held = release.coalitions
+    context = release.context
     assert measure is not None
     trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
     key = replace(release.key, scheme=f"{release.key.scheme} trials")

@@ -41,8 +41,7 @@ class CategoricalSession(Session):
         attacker = Attacker.of(release, self.counted, use, knowledge)
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
         sums = release.go_through(MeasureJob(release.groups, parts)).sums
-        found = attack_records(attacker, parts[0], sums, coalitions)
-        return Attempt.of(found)
+        return Attempt.of(attack_records(attacker, parts[0], sums, coalitions))
 
     def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str

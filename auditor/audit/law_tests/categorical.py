@@ -287,8 +287,7 @@ def count_tests(
             telling = min(telling, math.sqrt((1.0 - k) / k))
         where = f"the share of one value that becomes another one in {name} is"
         found = counted + each.expecting(of, FEWEST_EXPECTED)
-        chance = each.chance(found.a, found.y)
-        least = least_likely(found.records, of[found.a], chance, where)
+        least = least_likely(found.records, of[found.a], each.chance(found.a, found.y), where)
         cells.append(least._replace(tests=int((of > 0).sum()) * law.size))
     retention = as_test("retention", kept, rows, telling)
     return [

@@ -136,10 +136,8 @@ def last_digits_test(
         values, which, times = np.unique(y[every, i, j], return_inverse=True, return_counts=True)
         single = times[which] == 1  # repeated values are bounds or blanks
         if single.any() and not written_shorter(values):
-            pair, where = (
-                (y[every, i, j][single], x[every, j][single]),
-                f"{names[j]!r} in copy {chosen[i]}",
-            )
+            pair = (y[every, i, j][single], x[every, j][single])
+            where = f"{names[j]!r} in copy {chosen[i]}"
             for generator in generators(law.distribution, float(std[i, j])):
                 likelier = ratio(*pair, generator, grid_of_digits(values))
                 found.append((float(np.log(STRAY + (1.0 - STRAY) * likelier).sum()), where))
@@ -223,8 +221,7 @@ def row_tests(
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
-    deviation = law.deviations
-    silent = deviation == 0
+    silent = law.deviations == 0
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
     slack = 20.0 * math.sqrt(HARDLY_ANY * M * N)
     null = whitening(covariance_of_ties(law), N, np.zeros(M * N)).null

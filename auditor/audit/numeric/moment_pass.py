@@ -30,7 +30,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Know
 from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import Records
 from auditor.audit.numeric.error_tally import FOLDS
-from auditor.base.types import Array, Arrays, Block, Blocks, Indices
+from auditor.base.types import Array, Arrays, Block, Blocks, Indices, frozen, unprinted
 from auditor.data.table import Table
 from auditor.numerics.blocks import Job, Moments, Stack, moment_groups, readable, row_groups
 from auditor.numerics.random_streams import stream
@@ -178,7 +178,7 @@ def with_row_theory(
     return out
 
 
-@dataclass(frozen=True)
+@frozen
 class NumberBlock:
     """Records of numbers with their copies.
 
@@ -273,7 +273,7 @@ class Stripe(Added):
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@unprinted
 class MomentJob(Job[Stripe]):
     """All moments that any attack on one release needs.
 

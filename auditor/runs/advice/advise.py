@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -14,7 +14,7 @@ import yaml
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.base import AuditorError
-from auditor.base.types import Names, Options
+from auditor.base.types import Names, Options, frozen
 from auditor.process.containment import Interrupted
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
@@ -53,7 +53,7 @@ def is_serial(name: str) -> bool:
     return attack.serial
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """Audits of one draw, on some rows and against some attacks."""
 

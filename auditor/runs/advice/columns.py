@@ -115,10 +115,8 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
         )
     if table.rows <= (rows or MOST_ROWS):
         return Chosen(data, data, table, table.rows, tuple(notes))
-    measured, every = (
-        data | {"rows": min(rows or sample_size(request.unknown), table.rows)},
-        table.rows,
-    )
+    measured = data | {"rows": min(rows or sample_size(request.unknown), table.rows)}
+    every = table.rows
     table = _loaded(measured, request.seed)
     some = f"measured on the first {table.rows:,} of {every:,} records (--rows takes more)"
     notes.append(f"{some}; the scenario audits all of them, and has the last word")

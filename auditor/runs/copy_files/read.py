@@ -114,10 +114,8 @@ class FolderLineage(Lineage):
             A new file would replace another, or new records lack columns that the release keeps.
         """
         manifest = read_manifest(self.folder) or {}
-        parts, added = (
-            [dict(part) for part in batches_of(manifest)],
-            len(made.original) - len(before.original),
-        )
+        parts = [dict(part) for part in batches_of(manifest)]
+        added = len(made.original) - len(before.original)
         if added:
             if parts[0].get("kept"):
                 raise AuditorError(

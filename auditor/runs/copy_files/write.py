@@ -112,10 +112,8 @@ def write_copies(
         bounds = {name: bounds[name] for name in columns}
         given = parsed_levels(levels)
         sized = make_plugin("scheme", scheme, sized_by(given, scheme, parameters))
-        levels, squares = (
-            checked_levels(given, seed, sized, bounds),
-            [(high - low) ** 2 for low, high in bounds.values()],
-        )
+        levels = checked_levels(given, seed, sized, bounds)
+        squares = [(high - low) ** 2 for low, high in bounds.values()]
         # the noise does not depend on the table
         parameters["noise"] = (
             {"variances": squares}
@@ -235,8 +233,7 @@ def write_batch(
     parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
     if keep:
         blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
-        kept = kept_columns(asked.data, keep, asked.rows, blank)
-        parts = beside_kept(parts, kept, names)
+        parts = beside_kept(parts, kept_columns(asked.data, keep, asked.rows, blank), names)
 
     def whole() -> Options:
         return manifest(

@@ -12,14 +12,24 @@ The papers' schemes have ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, Pair, unprinted
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Coalition,
+    Coalitions,
+    Flags,
+    Indices,
+    Pair,
+    frozen,
+    unprinted,
+)
 from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
@@ -419,7 +429,7 @@ class Transform:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Transformed:
     """Square transforms of a release's copies, and the noise law before them.
 

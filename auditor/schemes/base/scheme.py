@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
@@ -23,6 +23,7 @@ from auditor.base.types import (
     Names,
     Options,
     Plain,
+    frozen,
     unprinted,
 )
 from auditor.data.table import Audited, DataUse, Recorded, ShownColumn, Table, recorded, spans
@@ -101,7 +102,7 @@ class TableMoments:
         return deviations(self.covariance)
 
 
-@dataclass(frozen=True)
+@frozen
 class Key:
     """Key of one release's random streams: equal keys, equal copies.
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import ClassVar, Self
@@ -39,7 +39,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Arrays, Codes, Flags, Integers, Levels, unprinted
+from auditor.base.types import Array, Arrays, Codes, Flags, Integers, Levels, frozen, unprinted
 from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
@@ -87,7 +87,7 @@ def odds_ratio(retention: float, size: float) -> float:
     return math.inf if retention >= 1 else 1.0 + size * retention / (1.0 - retention)
 
 
-@dataclass(frozen=True)
+@frozen
 class UniformLaw:
     """The law of one tuple's copies given its value.
 
