@@ -14,7 +14,8 @@
 For one component of independent attributes, ``h f`` is the nonparametric maximum likelihood estimate
 of each distribution. Components narrower than a fifth of the step are widened; each keeps
 its weight on the points. Weights must raise the likelihood of held-out rows. A step counts as public.
-Attributes are reweighted one at a time.
+Attributes are reweighted one at a time. Under one normal, independent components ``R v`` found by
+FastICA may take their place, as noise whose covariance follows the data's is independent in them too.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import Array, unprinted
 
-from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior
+from ._deconvolution import CHUNK_VALUES, GRAIN, Mixture, NoisyRows, Posterior
+from ._fastica import TRIED_REST, TRIED_STEPS, fixed_point, orthogonal
 from ._fits import fitted_once
 
 FINEST, MOST_POINTS = 6.0, 128
@@ -37,6 +40,8 @@ FITTED_ROWS, MOST_STEPS, GAIN = 1_500, 60, 0.1
 """Rows that weights are fitted to, most EM steps, and the log-likelihood that a step must gain."""
 BROAD = 1e-3
 """Weight of a component that reaches all points, where a normal prior would vanish."""
+NORMAL = 3.0
+"""Standard errors of skewness and kurtosis within which components are not sought."""
 FAINT, FLOOR = 1e-300, 1e-12
 """Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
 A row beyond the points keeps the mixture's mean."""
@@ -81,28 +86,77 @@ class OnLattices:
                 np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
 
-    def risk(self, rows: NoisyRows) -> Array:
-        """Return each row's estimated squared error over the noise's, summed, shape (b,).
-
-        ``Σ_j ((x̂_j − y_j)² + 2 Var_j)/S_jj − 1``: unbiased, as the derivative of a posterior mean
-        along the noise's covariance is a posterior variance (stein1981).
-        """
-        v, noise = rows.u, self.A**2 @ self.posterior.noise
-        found = np.zeros(len(v))
-        for j in np.flatnonzero(noise > 0.0).tolist():
-            y = v @ self.A[j]
+    def moments(self, v: Array) -> tuple[Array, Array]:
+        """Return posterior means, relative to ``mu``, and variances, shapes (b, N)."""
+        found = np.empty((2, len(v), len(self.A)))
+        for j, a in enumerate(self.A):
             if j in self.heaps:
                 points, h = self.heaps[j]
                 points = points - self.mu[j]
-                wide = widened(self.posterior, self.A, j, points)
-                q, b = h * densities(wide, v, self.A[j], points)[0], points
+                q, b = (
+                    h * densities(widened(self.posterior, self.A, j, points), v, a, points)[0],
+                    points,
+                )
                 q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
             else:
-                q, b, std = (part.T for part in self.posterior.along(v, self.A[j])[:3])
-            x = (q * b).sum(axis=1)
-            variance = (q * (b**2 + std**2)).sum(axis=1) - x**2
-            found += ((x - y) ** 2 + 2.0 * variance) / noise[j] - 1.0
-        return found
+                q, b, std = (part.T for part in self.posterior.along(v, a)[:3])
+            found[0, :, j] = x = (q * b).sum(axis=1)
+            found[1, :, j] = (q * (b**2 + std**2)).sum(axis=1) - x**2
+        return found[0], found[1]
+
+    def risk(self, rows: NoisyRows) -> Array:
+        """Return each row's estimated squared error over the noise's, summed, shape (b,)."""
+        return unbiased_risk(rows, self.A, *self.moments(rows.u))
+
+
+@unprinted
+class Unmixed:
+    """Posterior means of attributes ``mu + A v`` by those of independent components ``R v``.
+
+    Attributes
+    ----------
+    components : OnLattices
+        Its ``A`` is ``R``, shape (r, r), orthogonal.
+    A : ndarray of shape (N, r)
+    mu : ndarray of shape (N,)
+    """
+
+    components: OnLattices
+    A: Array
+    mu: Array
+
+    @property
+    def posterior(self) -> Posterior:
+        return self.components.posterior
+
+    @property
+    def back(self) -> Array:
+        """From components to attributes, shape (N, r)."""
+        return self.A @ self.components.A.T
+
+    @property
+    def parameters(self) -> Array:
+        """Number of fitted coefficients of each attribute's mean, shape (N,)."""
+        return quotient(self.back**2 @ self.components.parameters, (self.back**2).sum(axis=1))
+
+    def mean(self, v: Array, _: Array | None = None) -> Array:
+        return self.mu + self.components.mean(v) @ self.back.T
+
+    def risk(self, rows: NoisyRows) -> Array:
+        s, variance = self.components.moments(rows.u)
+        return unbiased_risk(rows, self.A, s @ self.back.T, variance @ (self.back**2).T)
+
+
+def unbiased_risk(rows: NoisyRows, A: Array, x: Array, variance: Array) -> Array:
+    """Return ``Σ_j ((x̂_j − y_j)² + 2 Var_j)/S_jj − 1`` of attributes ``A v``, shape (b,).
+
+    Unbiased, as the derivative of a posterior mean along the noise's covariance is a posterior
+    variance (stein1981).
+    """
+    noise = A**2 @ rows.s
+    seen = noise > 0.0
+    found = ((x - rows.u @ A.T) ** 2 + 2.0 * variance)[:, seen] / noise[seen] - 1.0
+    return np.asarray(found.sum(axis=1))
 
 
 def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Array) -> Heaps:
@@ -146,6 +200,39 @@ def reweighted(A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRow
     """Return posterior means under weights learnt from rows."""
     posterior = Posterior(prior, rows.s)
     return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
+
+
+def on_best_axes(
+    W: Array, A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRows
+) -> OnLattices | Unmixed:
+    """Return posterior means under weights of attributes.
+
+    Or of components by FastICA from W, if their ``risk`` under one normal is less.
+    """
+    found = reweighted(A, mu, steps, prior, rows)
+    if prior.size > 1 or not 1 < len(W) < len(rows.u):
+        return found
+    few = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
+    u = (few.u - few.u.mean(axis=0)).T
+    whitening = np.linalg.inv(np.linalg.cholesky(np.cov(u) + GRAIN * np.eye(len(u))))
+    if looks_normal(whitening @ u):
+        return found
+    R = orthogonal(fixed_point(whitening @ u, W, TRIED_STEPS, TRIED_REST)[0] @ whitening)
+    zero, noise = np.zeros(len(R)), np.sqrt(R**2 @ rows.s)
+    each: tuple[OnLattices | Unmixed, ...] = (
+        found,
+        Unmixed(reweighted(R, zero, filled_steps(zero, noise), prior, few), A, mu),
+    )
+    return min(each, key=lambda placed: float(placed.risk(few).mean()))
+
+
+def looks_normal(z: Array) -> bool:
+    """Whether white rows, (r, n), have a normal's skewness and kurtosis (mardia1970)."""
+    r, n = z.shape
+    G, terms = z.T @ z, r * (r + 1.0) * (r + 2.0) / 6.0
+    skewness = ((G * G * G).sum() / n / 6.0 - terms) / np.sqrt(2.0 * terms)
+    kurtosis = ((np.diag(G) ** 2).mean() - r * (r + 2.0)) / np.sqrt(8.0 * r * (r + 2.0) / n)
+    return bool(max(skewness, abs(kurtosis)) < NORMAL)
 
 
 def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
