@@ -54,8 +54,6 @@ NARROW = 0.1
 FIRST_LOOK = 5_000
 """Rows, at most three in four, that fit each number of components. All other rows validate it. The
 chosen mixture is refitted to all."""
-MOST_HELD = 1_250
-"""Rows of which the risk is taken: a quarter of the first look."""
 FEWEST_ROWS = 50
 """With fewer rows, only one component is fitted."""
 ROWS_PER_COMPONENT, ROWS_PER_PARAMETER = 15, 5
@@ -377,7 +375,7 @@ def learn(
 
     ``start`` has one component, and ``A``, shape (N, r), the attributes in the coordinates of ``u``.
     Each size must raise the likelihood of held-out rows. Of these, the least ``risk`` on the same
-    rows is chosen; of many rows, one component or the most.
+    rows is chosen, or the largest.
     """
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
@@ -405,10 +403,8 @@ def learn(
         else:
             failures += 1
     best = found[-1]
-    if placing is not None and best is not start:
-        few = held.part(slice(None, None, -(-len(held.u) // MOST_HELD)))
-        found = found if n <= FIRST_LOOK else [start, best]
-        risks = [placing(mixture, rows.part(teaching)).risk(few).mean() for mixture in found]
+    if placing is not None and best is not start and n <= FIRST_LOOK:
+        risks = [placing(mixture, rows.part(teaching)).risk(held).mean() for mixture in found]
         best = found[int(np.argmin(risks))]
     if best is start:
         return best

@@ -60,9 +60,8 @@ from auditor.plugin import (
 from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Placing, Posterior, learn
 from ._expectation_propagation import Reweighted, RowsInAnyNoise
-from ._fastica import orthogonal
 from ._fits import fitted_once, some_rows
-from ._lattice import OnLattices, Unmixed, filled_steps, on_best_axes, reweighted
+from ._lattice import OnLattices, Placed, best_placed, filled_steps, reweighted
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -126,15 +125,19 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     share, A, mu, steps = seen.pencil.share, seen.pencil.basis, seen.mu, view.steps()
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
     rows = NoisyRows(np.empty((0, share.size)), 1.0 - share, np.zeros_like(share))
-    W = orthogonal(stream(view.seed, attack.name, "axes").standard_normal(2 * share.shape))
+    start, rng = prior, stream(view.seed, attack.name, "axes")
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
         rows, steps = replace(rows, u=u), filled_steps(steps, np.sqrt(A**2 @ rows.s))
-    placing, inputs = partial(on_best_axes, W, A, mu, steps), (rows.u, rows.s, A, mu, steps)
-    prior = fitted_prior("mixture", prior, rows, A, most, inputs, placing)
-    return PosteriorMean(
-        seen, fitted_once(lambda: placing(prior, rows), "axes", *vars(prior).values(), *inputs)
+    placing, inputs = partial(reweighted, A, mu, steps), (rows.u, rows.s, A, mu, steps)
+    prior = fitted_prior("mixture", start, rows, A, most, inputs, placing)
+    placed = fitted_once(
+        lambda: best_placed(A, mu, steps, start, prior, rows, rng),
+        "placed",
+        *vars(prior).values(),
+        *inputs,
     )
+    return PosteriorMean(seen, placed)
 
 
 def on_lattices(
@@ -264,7 +267,7 @@ class Seen:
 class PosteriorMean(Reconstruction):
     """Posterior mean and intervals of rows, each given itself."""
 
-    def __init__(self, seen: Seen, placed: OnLattices | Unmixed) -> None:
+    def __init__(self, seen: Seen, placed: Placed) -> None:
         self.seen, self.placed, self.posterior = seen, placed, placed.posterior
 
     def rows(self, copies: Sequence[Array]) -> Array:

@@ -12,7 +12,7 @@ from auditor_attacks import _deconvolution
 from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, Reweighted, RowsInAnyNoise, posterior
-from auditor_attacks._lattice import OnLattices, Unmixed, densities, fitted_heaps, weights
+from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
 from auditor_attacks.mixture_estimate import shortest_of_mixture
 from tests.attacks.tables import table
 
@@ -326,12 +326,8 @@ def test_the_estimated_risk_is_the_squared_error_s_expectation():
     v = x + np.sqrt(s) * rng.normal(size=x.shape)
     A, mu = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([3.0, -1.0])
     points, h = np.arange(-4.0, 12.0, 0.4), np.linspace(0.5, 3.0, 40)
-    one = Posterior(Mixture(np.ones(1), np.zeros((1, 2)), 4.0 * np.eye(2)[None]), s)
-    R = np.array([[0.6, 0.8], [-0.8, 0.6]])
-    clusters = [
-        OnLattices(Posterior(CLUSTERS, s), A, mu, heaps) for heaps in ({}, {0: (points, h)})
-    ]
-    for placed in (*clusters, Unmixed(OnLattices(one, R, np.zeros(2), {0: (points, h)}), A, mu)):
+    for heaps in ({}, {0: (points, h)}):
+        placed = OnLattices(Posterior(CLUSTERS, s), A, mu, heaps)
         error = ((placed.mean(v) - mu - x @ A.T) ** 2).sum(axis=1) / NOISE
         off = placed.risk(NoisyRows(v, s, np.zeros(2))) - error
         assert abs(off.mean()) < 3.0 * off.std() / np.sqrt(len(off))
@@ -346,6 +342,21 @@ def test_independent_components_are_unmixed(rows):
     exact = np.tanh((x + np.sqrt(0.3) * rng.normal(size=x.shape)) / 0.3)
     left = auditor.attack("mixture-estimate", release).normalized_error
     assert left < 1.3 * ((exact - x) ** 2).mean()
+
+
+def test_weights_count_for_other_attributes_with_the_same_noise():
+    """Signs of correlation 0.6: four points by Bayes' rule."""
+    rng, V = np.random.default_rng(17), np.array([[1.0, 0.6], [0.6, 1.0]])
+    A = np.linalg.cholesky(V)  # noise 0.3 V is independent in the coordinates of the data
+    v = np.sqrt(1.3) * rng.normal(size=(500, 2))
+    posterior = Posterior(Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]), np.full(2, 0.3))
+    points = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    at = np.linalg.solve(A, points.T).T
+    chance = np.exp(-0.5 * (at**2).sum(axis=1) - ((at - v[:, None]) ** 2).sum(axis=2) / 0.6)
+    exact = chance @ points / chance.sum(axis=1, keepdims=True)
+    heaps = dict.fromkeys((0, 1), (np.arange(-1.0, 2.0), np.array([1.0, 1e-9, 1.0])))
+    one, joint = (OnLattices(posterior, A, np.zeros(2), heaps, each).mean(v) for each in (False, True))  # fmt: skip
+    assert ((joint - exact) ** 2).mean() < 0.5 * ((one - exact) ** 2).mean()
 
 
 def test_few_rows_of_many_attributes_have_components():
