@@ -14,17 +14,22 @@
 For one component of independent attributes, ``h f`` is the nonparametric maximum likelihood estimate
 of each distribution. Components narrower than a fifth of the step are widened; each keeps
 its weight on the points. Weights must raise the likelihood of held-out rows. A step counts as public.
-Attributes are reweighted one at a time.
+Attributes are reweighted one at a time, or together by expectation propagation (minka2001). Under one
+normal, independent components ``R v`` found by FastICA may take their place.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from auditor.numerics.blocks import evenly
+from auditor.numerics.truncated_normal import matched, propagated
 from auditor.plugin import Array, unprinted
 
-from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior
+from ._deconvolution import CHUNK_VALUES, GRAIN, Mixture, NoisyRows, Posterior, normalised
+from ._fastica import TRIED_REST, TRIED_STEPS, fixed_point, orthogonal
 from ._fits import fitted_once
 
 FINEST, MOST_POINTS = 6.0, 128
@@ -37,6 +42,12 @@ FITTED_ROWS, MOST_STEPS, GAIN = 1_500, 60, 0.1
 """Rows that weights are fitted to, most EM steps, and the log-likelihood that a step must gain."""
 BROAD = 1e-3
 """Weight of a component that reaches all points, where a normal prior would vanish."""
+ROUNDS, LEAST_SPREAD = 2, 1e-4
+"""Rounds of expectation propagation, and least remaining share of a variance."""
+PROBE = 1e-3
+"""Step of numerical derivatives, in deviations of the noise."""
+NORMAL, SURE_OF = 3.0, 2.0
+"""Standard errors of kurtosis within which components are not sought, and that an error must fall."""
 FAINT, FLOOR = 1e-300, 1e-12
 """Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
 A row beyond the points keeps the mixture's mean."""
@@ -57,12 +68,15 @@ class OnLattices:
         Attributes are ``mu + A v``.
     mu : ndarray of shape (N,)
     heaps : Heaps
+    jointly : bool
+        Whether every attribute's weights count for all others, by expectation propagation.
     """
 
     posterior: Posterior
     A: Array
     mu: Array
     heaps: Heaps
+    jointly: bool = False
 
     @property
     def parameters(self) -> Array:
@@ -72,6 +86,9 @@ class OnLattices:
 
     def mean(self, v: Array, mean: Array | None = None) -> Array:
         """Return ``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
+        if self.jointly:
+            parts = evenly(0, len(v), self.A.size * self.posterior.size, CHUNK_VALUES)
+            return np.concatenate([self._together(v[start:stop]) for start, stop in parts])
         x = self.mu + (self.posterior.mean(v) if mean is None else mean) @ self.A.T
         for j, (points, h) in self.heaps.items():
             wide = widened(self.posterior, self.A, j, points - self.mu[j])
@@ -80,6 +97,29 @@ class OnLattices:
                 total, first = p @ h, p @ (h * points)
                 np.divide(first, total, out=x[start:stop, j], where=total > FLOOR)
         return x
+
+    def _together(self, v: Array) -> Array:
+        prior, gain, A = self.posterior.prior, self.A @ self.posterior.gain, self.A
+        m, B = prior.means[:, :, None], (A - gain) @ prior.covariances @ A.T
+        for j, (points, _) in self.heaps.items():
+            B[:, j, j] = np.maximum(B[:, j, j], (LEAST_WIDTH * (points[1] - points[0])) ** 2)
+        zero = np.zeros((len(A), len(m), len(v)))
+        known = zero, zero, zero, np.repeat(np.moveaxis(B, 0, 2)[..., None], len(v), 3), zero[0]
+
+        def match(j: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+            points, h = self.heaps[j]
+            x = points - self.mu[j]
+            log_p = -0.5 * (x - mean[..., None]) ** 2 / variance[..., None]
+            p, log_Z = normalised(np.moveaxis(log_p + np.log(h), 2, 0))
+            first, second = np.tensordot([x, x * x], p, 1)
+            spread = np.maximum(second - first**2, LEAST_SPREAD * variance)
+            return matched(log_Z - 0.5 * np.log(variance), first, spread, mean, variance)
+
+        b = np.moveaxis(A @ m + gain @ (v.T - m), 1, 0)
+        order, least = [*self.heaps] * ROUNDS, GRAIN * (A**2).sum(axis=1)
+        log_mass, moved, _ = propagated(b, known, match, order, least)
+        q, _ = normalised(np.log(np.maximum(self.posterior.chances(v)[0], FAINT)) + log_mass)
+        return self.mu + (q * (b + moved)).sum(axis=1).T
 
     def risk(self, rows: NoisyRows) -> Array:
         """Return each row's estimated squared error over the noise's, summed, shape (b,).
@@ -103,6 +143,30 @@ class OnLattices:
             variance = (q * (b**2 + std**2)).sum(axis=1) - x**2
             found += ((x - y) ** 2 + 2.0 * variance) / noise[j] - 1.0
         return found
+
+
+@unprinted
+class Unmixed:
+    """Posterior means of attributes, ``mu + A v``, by those of independent components ``R v``.
+
+    ``components`` have ``R``, shape (r, r) and orthogonal, as their ``A``.
+    """
+
+    components: OnLattices
+    A: Array
+    mu: Array
+
+    @property
+    def posterior(self) -> Posterior:
+        return self.components.posterior
+
+    @property
+    def parameters(self) -> Array:
+        """Mean number of fitted coefficients of a component's mean."""
+        return np.asarray(self.components.parameters.mean())
+
+    def mean(self, v: Array, _: Array | None = None) -> Array:
+        return self.mu + self.components.mean(v) @ self.components.A @ self.A.T
 
 
 def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Array) -> Heaps:
@@ -146,6 +210,69 @@ def reweighted(A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRow
     """Return posterior means under weights learnt from rows."""
     posterior = Posterior(prior, rows.s)
     return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
+
+
+Placed = OnLattices | Unmixed
+
+
+def best_placed(
+    A: Array,
+    mu: Array,
+    steps: Array,
+    start: Mixture,
+    prior: Mixture,
+    rows: NoisyRows,
+    rng: np.random.Generator,
+) -> Placed:
+    """Return posterior means of least squared error.
+
+    Under weights of attributes one at a time, of all, or of components by FastICA under one
+    normal, ``start``. Slopes along a random step of the noise give an unbiased estimate of the
+    squared error (ramani2008), which must surely fall.
+    """
+    one = reweighted(A, mu, steps, prior, rows)
+    few = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
+    found: Placed = one
+    others: list[Placed] = [replace(one, jointly=True)] if one.heaps else []
+    R = independent_axes(few.u, rng)
+    if R is not None:
+        zero, noise = np.zeros(len(R)), np.sqrt(R**2 @ rows.s)
+        components = reweighted(R, zero, filled_steps(zero, noise), start, few)
+        others.append(Unmixed(components, A, mu))
+    v, noise = few.u, A**2 @ rows.s
+    seen = noise > 0.0
+    step = PROBE * np.sqrt(rows.s) * rng.standard_normal(v.shape)
+
+    def error(placed: Placed) -> Array:
+        x = placed.mean(v)
+        slope = (placed.mean(v + step) - x) * (step @ A.T) / PROBE**2
+        return ((x - mu - v @ A.T) ** 2 + 2.0 * slope)[:, seen] @ (1.0 / noise[seen])
+
+    least = error(found) if others else np.empty(0)
+    for other in others:
+        gain = least - error(other)
+        if gain.mean() > SURE_OF * gain.std() / np.sqrt(gain.size):
+            found, least = other, least - gain
+    return found
+
+
+def independent_axes(v: Array, rng: np.random.Generator) -> Array | None:
+    """Return rotations to components by FastICA, (r, r).
+
+    None if rows, (n, r), are few or have a normal's kurtosis (mardia1970).
+    """
+    n, r = v.shape
+    if not 1 < r < n:
+        return None
+    u = (v - v.mean(axis=0)).T
+    whitening = np.linalg.inv(np.linalg.cholesky(np.cov(u) + GRAIN * np.eye(r)))
+    z = whitening @ u
+    # E |z|⁴ of a normal is r(r + 2), with variance 8 r(r + 2)/n
+    off = ((z * z).sum(axis=0) ** 2).mean() - r * (r + 2.0)
+    if abs(off) < NORMAL * np.sqrt(8.0 * r * (r + 2.0) / n):
+        return None
+    start = orthogonal(rng.standard_normal((r, r)))
+    return orthogonal(fixed_point(z, start, TRIED_STEPS, TRIED_REST)[0] @ whitening)
 
 
 def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:

@@ -11,7 +11,7 @@
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
 One component gives ``bayes-estimate``. Under Gaussian noise the number of components minimises an
 unbiased estimate of the squared error, and learnt weights correct each attribute's margin, on its
-lattice if it is recorded in steps (``_lattice``).
+lattice if it is recorded in steps, or each independent component's (``_lattice``).
 
 Reference: bovy2011, huang2005 (13). Optimal in squared error if the data are a normal mixture (*not
 checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. Components
@@ -61,7 +61,7 @@ from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Placing, Posterior, learn
 from ._expectation_propagation import Reweighted, RowsInAnyNoise
 from ._fits import fitted_once, some_rows
-from ._lattice import OnLattices, filled_steps, reweighted
+from ._lattice import OnLattices, Placed, best_placed, filled_steps, reweighted
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -125,12 +125,19 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     share, A, mu, steps = seen.pencil.share, seen.pencil.basis, seen.mu, view.steps()
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
     rows = NoisyRows(np.empty((0, share.size)), 1.0 - share, np.zeros_like(share))
+    start, rng = prior, stream(view.seed, attack.name, "axes")
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
         rows, steps = replace(rows, u=u), filled_steps(steps, np.sqrt(A**2 @ rows.s))
-        placing, inputs = partial(reweighted, A, mu, steps), (u, rows.s, A, mu, steps)
-        prior = fitted_prior("mixture", prior, rows, A, most, inputs, placing)
-    return PosteriorMean(seen, on_lattices(view, "heaps", prior, rows, A, mu, steps=steps))
+    placing, inputs = partial(reweighted, A, mu, steps), (rows.u, rows.s, A, mu, steps)
+    prior = fitted_prior("mixture", start, rows, A, most, inputs, placing)
+    placed = fitted_once(
+        lambda: best_placed(A, mu, steps, start, prior, rows, rng),
+        "placed",
+        *vars(prior).values(),
+        *inputs,
+    )
+    return PosteriorMean(seen, placed)
 
 
 def on_lattices(
@@ -260,7 +267,7 @@ class Seen:
 class PosteriorMean(Reconstruction):
     """Posterior mean and intervals of rows, each given itself."""
 
-    def __init__(self, seen: Seen, placed: OnLattices) -> None:
+    def __init__(self, seen: Seen, placed: Placed) -> None:
         self.seen, self.placed, self.posterior = seen, placed, placed.posterior
 
     def rows(self, copies: Sequence[Array]) -> Array:

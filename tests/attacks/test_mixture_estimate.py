@@ -333,6 +333,32 @@ def test_the_estimated_risk_is_the_squared_error_s_expectation():
         assert abs(off.mean()) < 3.0 * off.std() / np.sqrt(len(off))
 
 
+@pytest.mark.parametrize("rows", [1000, 6000])
+def test_independent_components_are_unmixed(rows):
+    """Eight mixed signs, 256 clusters: near the exact posterior mean, tanh(y/0.3)."""
+    rng = np.random.default_rng(13)
+    x = rng.choice([-1.0, 1.0], (rows, 8))
+    release = auditor.perturb(x @ rng.normal(size=(8, 8)), "corner-wave", [0.3], seed=2**40 + 3)
+    exact = np.tanh((x + np.sqrt(0.3) * rng.normal(size=x.shape)) / 0.3)
+    left = auditor.attack("mixture-estimate", release).normalized_error
+    assert left < 1.3 * ((exact - x) ** 2).mean()
+
+
+def test_weights_count_for_other_attributes_with_the_same_noise():
+    """Signs of correlation 0.6: four points by Bayes' rule."""
+    rng, V = np.random.default_rng(17), np.array([[1.0, 0.6], [0.6, 1.0]])
+    A = np.linalg.cholesky(V)  # noise 0.3 V is independent in the coordinates of the data
+    v = np.sqrt(1.3) * rng.normal(size=(500, 2))
+    posterior = Posterior(Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]), np.full(2, 0.3))
+    points = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    at = np.linalg.solve(A, points.T).T
+    chance = np.exp(-0.5 * (at**2).sum(axis=1) - ((at - v[:, None]) ** 2).sum(axis=2) / 0.6)
+    exact = chance @ points / chance.sum(axis=1, keepdims=True)
+    heaps = dict.fromkeys((0, 1), (np.arange(-1.0, 2.0), np.array([1.0, 1e-9, 1.0])))
+    one, joint = (OnLattices(posterior, A, np.zeros(2), heaps, each).mean(v) for each in (False, True))  # fmt: skip
+    assert ((joint - exact) ** 2).mean() < 0.5 * ((one - exact) ** 2).mean()
+
+
 def test_few_rows_of_many_attributes_have_components():
     """Three distant clusters in ten attributes: 240 rows, and 66 parameters in a component."""
     rng = np.random.default_rng(7)
