@@ -89,12 +89,10 @@ class Estimated(Knowledge):
 
     @property
     def row_count(self) -> int:
-        """Number of released rows."""
         return self.rows
 
     @property
     def label(self) -> str:
-        """``estimated(rows=400)`` or ``estimated(rows=400, structure=none)``."""
         unstructured = ", structure=none" if self.structure == "none" else ""
         return f"{self.name}(rows={self.rows}{unstructured})"
 
@@ -109,12 +107,10 @@ class KnownRecords(Knowledge):
 
     @property
     def row_count(self) -> int:
-        """Number of records."""
         return self.count
 
     @property
     def label(self) -> str:
-        """``known-records(10)``."""
         return f"{self.name}({self.count})"
 
 
@@ -140,12 +136,10 @@ class KnownAttributes(Knowledge):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """The known attributes."""
         return tuple(self.attributes)
 
     @property
     def label(self) -> str:
-        """``known-attributes(age, income)``."""
         return f"{self.name}({', '.join(self.attributes)})"
 
 
@@ -243,7 +237,6 @@ class PublishedModel(Estimated):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """The predictors, if known."""
         return tuple(self.on) if self.known else ()
 
     @property
@@ -380,7 +373,6 @@ class PublishedRules(Knowledge):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """The known attributes."""
         return tuple(self.known)
 
     @property

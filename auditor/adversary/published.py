@@ -98,7 +98,6 @@ class ModelledMoments(SampleMoments):
     predictors: Pair | None = None
 
     def completed(self, mean: Array, covariance: Array) -> Pair:
-        """Moments with the published regression."""
         return with_model(mean, covariance, self.model, self.predictors)
 
 

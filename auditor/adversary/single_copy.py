@@ -80,7 +80,6 @@ class SampleFilter(LinearAttack):
         return self.kept(values, variance, view.held.count)
 
     def affine(self, view: View) -> Affine:
-        """Projection about the copy's own mean."""
         mean, _, _, V = view.spectrum
         V = V[:, : self._kept(view)]
         return filter_map(view, V @ V.T, mean, fixed=False)

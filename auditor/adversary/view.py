@@ -137,7 +137,6 @@ class Records(Originals):
     moments: Moments | None = None
 
     def of(self, places: Sequence[int], width: int) -> Given:
-        """Restrict to some copies."""
         joint = [1, *(place + 1 for place in places)]
         some = replace(self, moments=self.moments and self.moments.parts(joint, width))
         return super(Records, some).of(places, width)

@@ -48,7 +48,6 @@ class NumericSession(Session):
 
     @classmethod
     def audit(cls, request: ReleaseRequest, evidence: ReleaseEvidence) -> ReleaseAudit:
-        """All records of one release, and fill in the evidence."""
         numbers, whole, share = list[int](), None, request.share
         session = _session(request)
         if share is not None:
@@ -63,7 +62,6 @@ class NumericSession(Session):
         return session.run(evidence, request, numbers, share(steps) if share and steps else ())
 
     def release_records(self) -> Iterator[Measurement]:
-        """Figures of the release itself."""
         return release_figures(self.opened, self.context)
 
     @cached_property
@@ -72,7 +70,6 @@ class NumericSession(Session):
         return baseline_of(self.scenario, self.opened.release.table)
 
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
-        """Outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
             from auditor.audit.categorical.binned_columns import binned_records  # start-up
@@ -85,16 +82,13 @@ class NumericSession(Session):
     def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> Guesses:
-        """Cells of an attribute's originals, copies and estimates."""
         column = self.context.attributes.index(attribute)
         return number_guesses(self.opened, made_attack(use), knowledge, coalition, column)
 
     def later_records(self) -> list[Measurement]:
-        """Figures of copies without a stated law."""
         return without_law_records(self.opened, self.context)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
-        """Fill in the evidence: tests of the law, gains by pooling."""
         add_evidence(self.opened, evidence, made)
 
 

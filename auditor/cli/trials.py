@@ -50,15 +50,12 @@ class CaseTable(Source):
         records: Records = Field("normal", description="kind of records")
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return 1 if self.parameters.records == "categories" else len(MIXING)
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the domain of the categories."""
         return {"answer": list(CATEGORIES)}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw ``rows`` records."""
         if self.parameters.records == "categories":
             weights = 1.0 / np.arange(1, len(CATEGORIES) + 1)
             return pd.DataFrame(

@@ -103,7 +103,6 @@ class Synthetic(Source):
         raise NotImplementedError
 
     def numbers(self, rows: int | None, rng: Generator) -> Mapping[str, NDArray[Any]]:
-        """Columns of the records."""
         values = self.records(self.usual_rows if rows is None else rows, rng)
         return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 

@@ -60,11 +60,9 @@ class Listed(Levels):
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The levels."""
         return tuple(self.levels)
 
     def spec(self) -> list[float]:
-        """Levels in scenario form."""
         return self.levels
 
 
@@ -84,12 +82,10 @@ class ByGuarantee(Levels):
 
     @property
     def currency(self) -> str:
-        """The unit."""
         return self.stated[0]
 
     @property
     def values(self) -> tuple[float, ...] | None:
-        """Noise multiples, if known."""
         return self._values
 
     def known(self, values: tuple[float, ...]) -> ByGuarantee:

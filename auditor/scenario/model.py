@@ -55,7 +55,6 @@ class AttackUse(PluginUse):
         return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
 
     def spec(self) -> Plain:
-        """Use in scenario form, with defaults."""
         return super().spec() | (
             {"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {}
         )
@@ -76,7 +75,6 @@ class SchemeUse(PluginUse):
     per_unit: bool = False
 
     def spec(self) -> Plain:
-        """Use in scenario form, with defaults."""
         extra: Plain = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
         extra |= {"per-unit": True} if self.per_unit else {}

@@ -79,12 +79,10 @@ class CountJob(Job[Counted]):
     exact = drawn = True
 
     def begin(self) -> Counted:
-        """Empty result."""
         none = np.zeros((len(self.between), 2), dtype=np.int64)
         return Counted(self.draws, none, np.zeros(self.copies + 1, dtype=np.int64))
 
     def take(self, block: CodeBlock, into: Counted) -> None:
-        """Count one block."""
         n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
 
         pairs = {

@@ -197,11 +197,9 @@ class MeasureJob(Job[Found]):
     parts: Sequence[Fitted]
 
     def begin(self) -> Found:
-        """Empty result."""
         return Found()
 
     def take(self, block: CodeBlock, into: Found) -> None:
-        """Process one block."""
         for part in self.parts:
             rows = part.judged(block.first, block.first + block.x.size)
             x, group = block.x[rows].astype(np.intp), group_of(self.groups[block.index])[rows]

@@ -161,7 +161,6 @@ class UniformRelease(Drawn):
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
-        """One block with its copies, and their generators if ``drawn``."""
         a, b = self.bounds[index]
         (x,) = readable([self.data.read(a, b)])
         if index in self._kept and not drawn:
@@ -407,7 +406,6 @@ class Sums(Added):
         )
 
     def add(self, other: Sums) -> None:
-        """Add the sums over later records."""
         growth = {name: max(self.growth[name], one) for name, one in other.growth.items()}
         super().add(other)
         self.growth = growth

@@ -32,11 +32,9 @@ class CategoricalSession(Session):
         self._fitted: dict[tuple[str, str], list[Fitted]] = {}
 
     def release_records(self) -> list[Measurement]:
-        """Figures of the release itself."""
         return list(release_records(self.release, self.counted))
 
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
-        """Outcome of one attack."""
         release = self.release
         attacker = Attacker.of(release, self.counted, use, knowledge)
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
@@ -46,7 +44,6 @@ class CategoricalSession(Session):
     def guesses(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> Guesses:
-        """Cells of values by frequency; estimates have the largest posterior."""
         if knowledge.in_clear:
             raise NotApplicable("guesses of categories depend on the known attributes")
         release, data = self.release, self.release.data
@@ -72,11 +69,9 @@ class CategoricalSession(Session):
         return Guesses(min(CELLS, shares.size), 0.0, x, copies, guess)
 
     def later_records(self) -> list[Measurement]:
-        """Information in other rows and columns, for files and shown columns."""
         return insider_records(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
-        """Fill in the evidence for expectations."""
         evidence.law.extend(first_pass.law_tests(self.release, self.counted))
         evidence.facts.update(first_pass.facts(self.release, self.counted))
         if self.pooling:

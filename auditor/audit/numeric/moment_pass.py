@@ -294,11 +294,9 @@ class MomentJob(Job[Stripe]):
     draws: Mapping[str, Draw]
 
     def begin(self) -> Stripe:
-        """Empty result."""
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
-        """Add one block's rows, in pieces that fit the cache."""
         index, x, copies, parts = block.index, block.x, block.copies, block.undone(block.copies)
         fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
         into.finite = into.finite and (

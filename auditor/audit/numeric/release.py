@@ -152,7 +152,6 @@ class Release(Drawn):
             yield index, block.x, [*block.copies]
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """One block with its copies, which the next may overwrite."""
         return self._made(index, None if self._keeps else self._block_memory)
 
     def _made(self, index: int, memory: list[Array] | None, head: int | None = None) -> NumberBlock:

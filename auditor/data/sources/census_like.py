@@ -77,7 +77,6 @@ class CensusLike(Synthetic):
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
 
     def outline(self, rows: int | None) -> Outline:
-        """Moments, equal in every draw."""
         mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
         rho = self.parameters.correlation
         return Outline(

@@ -222,11 +222,9 @@ class AddedNoise(Candidate):
         return f"{self.scheme.distribution} noise of shape {self.shape.tobytes().hex()}"
 
     def alone(self, place: int) -> Levels:
-        """Grid's level."""
         return (float(f"{self.grid[place] / self.scheme.pooled_level((1.0,)):.4g}"),)
 
     def between(self, weaker: int, place: int) -> str:
-        """Ratio of levels."""
         return f"a factor of {self.grid[place] / self.grid[weaker]:.2g} in σ²"
 
     def unknown(self, levels: Levels) -> float:
@@ -295,11 +293,9 @@ class Retention(Candidate):
         return f"single copies of {self.name}" if self.scheme.multilevel else ""
 
     def alone(self, place: int) -> Levels:
-        """Least perturbed copy."""
         return (self.grid[place],)
 
     def between(self, weaker: int, place: int) -> str:
-        """Difference of levels."""
         return f"{self.grid[weaker] - self.grid[place]:.2g} of retention"
 
     def unknown(self, levels: Levels) -> float:

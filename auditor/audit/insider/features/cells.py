@@ -21,7 +21,6 @@ class Cells(Feature):
     name = "cells"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         yield from each("cell", lambda c, s: s.flat[:, c], range(min(shown.flat.shape[1], 64)))
         several = shown.cells.shape[1] > 1
         attributes = range(several * min(shown.cells.shape[2], MOST_PAIRED))
@@ -42,7 +41,6 @@ class Combinations(Feature):
     name = "combinations"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         few = range(min(shown.flat.shape[1], MOST_PAIRED))
         differences = range(min(shown.differences.shape[1], MOST_PAIRED))
         series = range(shown.series.shape[1])
@@ -89,7 +87,6 @@ class Blanks(Feature):
     name = "blanks"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         if np.isnan(shown.cells).any():
             yield "pattern of blanks", pattern
         few = range(min(shown.flat.shape[1], 64))
@@ -131,7 +128,6 @@ class Residues(Feature):
     name = "residues"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         for c, v in enumerate(shown.series.T[:MOST_SERIES]):
             top = int(np.floor(np.log10(np.ptp(v)))) if np.ptp(v) > 0 else 0
             yield from each("remainder", remainder, [c], range(top, top - POWERS, -1))
@@ -177,7 +173,6 @@ class Steps(Feature):
     name, learns = "steps", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         x = known.x[:, known.attribute]
         there = np.flatnonzero(np.isfinite(x))
         for c in range(shown.series.shape[1] if len(there) else 0):
@@ -232,7 +227,6 @@ class Bands(Feature):
     name, learns = "bands", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         there, left = known.residual
         for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED)):
             if f := wave(shown.series[there, c], left):
@@ -275,7 +269,6 @@ class Signs(Feature):
     name, learns = "signs", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the column."""
         there, left = known.residual
         above = shown.bits
         if not left.any():

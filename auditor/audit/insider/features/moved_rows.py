@@ -30,7 +30,6 @@ class MovedRows(Feature):
     name, learns = "moved-rows", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         n = len(shown.flat)
         there = np.isfinite(known.left)
         x = np.zeros((n, 1))

@@ -39,7 +39,6 @@ class Neighbours(Feature):
     name = "neighbours"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         series = range(min(shown.series.shape[1], 2 * MOST_PAIRED))
         near = series, (-1, 1)
         yield from each("near row", lambda c, k, s: np.roll(s.series[:, c], k), *near)
@@ -101,7 +100,6 @@ class Matching(Feature):
     name = "matching"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         few = range(min(shown.flat.shape[1], MOST_PAIRED))
         codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
         yield from each("value", code, codes)
@@ -144,7 +142,6 @@ class Gates(Feature):
     name, divides = "gates", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         yield "place", lambda s: scores(np.arange(len(s.cells)))
         if shown.keys is not None:
             yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
@@ -168,7 +165,6 @@ class Periodic(Feature):
     name = "periodic"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         few = range(min(shown.series.shape[1], MOST_PAIRED)), (False, True)
         yield from each("periodic part", periodic, *few)
         yield from each("rest", lambda c, short, s: s.series[:, c] - periodic(c, short, s), *few)
@@ -214,7 +210,6 @@ class ShownColumns(Feature):
     name = "shown-columns"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
         most = max(1, MOST_MEANS // max(1, len(shown.groups)))
         groups, few = [group for _, group in shown.groups], range(shown.flat.shape[1])
@@ -246,7 +241,6 @@ class NearPlaces(Feature):
     name = "near-places"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         columns, sets = range(min(shown.series.shape[1], MOST_PAIRED)), range(len(shown.near))
         yield from each("mean of nearest", mean_of_nearest, columns, sets, (NEAR // 4, NEAR))
 
@@ -263,7 +257,6 @@ class NearRecords(Feature):
     name, learns = "near-records", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         there, x = np.isfinite(known.left), known.x[:, known.attribute]
         for near, (which, y) in product(shown.near, (("value", x), ("residual", known.left))):
             guess = of_nearest(near, np.where(there, y, 0.0), there)
@@ -277,7 +270,6 @@ class LinkedRows(Feature):
     name = "linked-rows"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         yield from each("linked", linked, range(shown.leading.shape[1]), shown.links)
 
 
@@ -298,7 +290,6 @@ class Characters(Feature):
     name, learns = "characters", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
-        """Yield the columns."""
         there, left = known.residual
         x = known.x[there, known.attribute]
         for name, text in shown.beside:
