@@ -22,7 +22,8 @@ from auditor.audit.measures.released_as_is import (
     unused_figures,
 )
 from auditor.audit.measures.utility import column_of
-from auditor.base.types import Array, Coalition
+from auditor.base.types import Array, Coalition, Indices
+from auditor.data.table import ShownColumn
 from auditor.process.containment import contained
 from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
@@ -38,6 +39,8 @@ ATTACKS: dict[str, Attack] = {
 }
 MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
+STRETCHES, STRETCH = 20, 5_000
+"""Stretches of a large file that the insider reads, and their rows."""
 
 
 def insider_noise_records(
@@ -93,53 +96,73 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
         )
         or not opened.release.joint
         or release.transformed is not None
-        or table.streamed
+        or (table.streamed and release.scheme.makes_copies)
     ):
         return found
-    copies, steps = release.whole_copies(), table.resolution.steps
+    some: Places = slice(None)
+    if table.streamed:  # evenly spread stretches
+        starts = np.linspace(0, table.rows - STRETCH, STRETCHES).astype(np.intp)
+        some = (starts[:, None] + np.arange(STRETCH)).ravel()
+        X = np.concatenate([table.read(start, start + STRETCH) for start in starts])
+    else:
+        X = table.values
+    copies, steps = [copy[some] for copy in release.whole_copies()], table.resolution.steps
     made = release.scheme.makes_copies  # then the owner chose the values that are kept
     if not stated and not made:
-        found += diagnosis(opened, context, copies)
+        found += diagnosis(opened, context, X, copies, some)
     if not stated:
-        found += shown_records(context, table.values, copies, opened.coalitions, steps)
+        found += shown_records(context, X, copies, opened.coalitions, steps)
         for one in opened.coalitions if not made else ():
             if len(one) == 1:
-                found += kept_records(context, table.values, [copies[one[0] - 1]], steps, one)
+                found += kept_records(context, X, [copies[one[0] - 1]], steps, one)
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
-        found += _fitted_records(opened, context, copies)
+        found += _fitted_records(opened, context, X, copies, some)
         if not made and not stated:
-            found += insider_noise_records(context, table.values, copies, opened.coalitions)
+            found += insider_noise_records(context, X, copies, opened.coalitions)
     return found
 
 
-def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
+Places = Indices | slice
+"""Places of the records that are read, or all."""
+
+
+def diagnosis(
+    opened: Opened, context: CellContext, X: Array, copies: list[Array], some: Places
+) -> list[Measurement]:
     """Figures of the noise of copies from files, and of shown columns."""
     table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
     originals = {}
     for column in shown:
         with contained():  # the original has no such column, or blanks in it
-            originals[column.name] = column_of(opened.scenario, table, column.name)
+            originals[column.name] = column_of(opened.scenario, table, column.name)[some]
     return [
-        *noise_figures(context, table.values, copies, table.resolution.steps),
-        *column_figures(context, table.values, shown, originals),
+        *noise_figures(context, X, copies, table.resolution.steps),
+        *column_figures(context, X, _of(shown, some), originals),
     ]
 
 
-def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
+def _of(shown: Sequence[ShownColumn], some: Places) -> list[ShownColumn]:
+    return [column._replace(values=column.values[some]) for column in shown]
+
+
+def _fitted_records(
+    opened: Opened, context: CellContext, X: Array, copies: list[Array], some: Places
+) -> list[Measurement]:
     scheme, table = opened.release.scheme, opened.release.table
-    keys = None if table.keys is None else table.keys.in_order
-    X, cells, whole = table.values, copies, table.whole
+    keys = None if table.keys is None else table.keys.in_order[some]
+    cells, whole = copies, table.whole
     if table.cut is not None:  # columns that a copy lacks may be predicted from others
-        rows = table.cut.rows
+        rows = table.cut.rows[some]
         X = whole.values[rows]
         handed = [copy[rows, : whole.width] for copy in scheme.handed_in(table)]
         cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
         context = context.of_columns(whole.attributes, X.var(axis=0))
     exact = None if scheme.makes_copies else whole.resolution.steps
-    shown = [*scheme.shown(table), *table.shown]
-    asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
-    by = [(name, column_of(opened.scenario, table, name)) for name in opened.scenario.grouped_by]
-    weight = opened.scenario.data.weight
-    weights = None if weight is None else column_of(opened.scenario, table, weight)
-    asks = asked, by, table.units, weights
+    shown = _of([*scheme.shown(table), *table.shown], some)
+    scenario = opened.scenario
+    asked = scenario.data.tolerance if scenario.asks_closeness else None
+    by = [(name, column_of(scenario, table, name)[some]) for name in scenario.grouped_by]
+    weight, units = scenario.data.weight, table.units
+    weights = None if weight is None else column_of(scenario, table, weight)[some]
+    asks = asked, by, None if units is None else units[some], weights
     return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, *asks)

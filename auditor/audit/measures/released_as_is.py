@@ -357,7 +357,8 @@ def unused_figures(
                 continue  # a constant
             share = max(own) if own and fitted else 1.0
             if share >= MOSTLY:
-                reason = NO_INSIDER if not fitted else TEXT if own else NOT_READ
+                unread = table.streamed or not fitted
+                reason = NO_INSIDER if unread else TEXT if own else NOT_READ
                 yield context.record(f"column_unused({name})", (number,), share, reason=reason)
 
 
