@@ -34,7 +34,7 @@ from auditor.schemes.generalisation.classes import classes, counted, ranges, rel
 
 
 def target_of(view: View) -> int:
-    """Return the index of the sensitive attribute.
+    """Index of the sensitive attribute.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class ClassAttack(RowAttack):
 
     @abstractmethod
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return each class's claimed group, shape (classes,); −1 for none.
+        """Each class's claimed group, shape (classes,); −1 for none.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class ClassAttack(RowAttack):
         """
 
     def groups(self, view: View, values: Array) -> Indices:
-        """Return each sensitive value's group, shape (V,); by default its own."""
+        """Each sensitive value's group, shape (V,); by default its own."""
         return np.arange(len(values))
 
     def fit(self, view: View, blocks: Iterable[list[ClassRecords]]) -> Reconstruction:

@@ -70,7 +70,7 @@ class Chain:
         return np.exp(-0.5 * (y[..., None] - self.x) ** 2 / self.s) + TINY
 
     def alone(self, y: Array) -> Array:
-        """Return the mean, and means and own shares given each row alone, shape (3, n)."""
+        """Mean, and means and own shares given each row alone, shape (3, n)."""
         t, *table = self._table
         return np.stack([np.interp(y, t, each) for each in table])
 
@@ -82,7 +82,7 @@ class Chain:
         return np.stack([t, *moments(np.broadcast_to(self.first, L.shape), L, self.x, self.s)])
 
     def windows(self, y: Array) -> tuple[Array, Array]:
-        """Return windows of likelihoods over each row's greatest, and its logarithm, (n,)."""
+        """Windows of likelihoods over each row's greatest, and its logarithm, (n,)."""
         L = self.likelihoods(y)
         top = L.max(axis=1)
         return windows(L / top[:, None], WINDOW), np.log(top)
@@ -105,7 +105,7 @@ def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Arr
 
 
 def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -> list[Array]:
-    """Return means given other rows, means given all, and own shares of each stretch, (3, n, N).
+    """Means given other rows, means given all, and own shares of each stretch, (3, n, N).
 
     A stretch has one column per chain, shape (n, N), and its first row's place in the table.
     """
@@ -137,7 +137,7 @@ def _estimates(chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]]) 
 
 
 def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
-    """Return estimates of pieces without their overlaps, shape (3, LENGTH, N, c).
+    """Estimates of pieces without their overlaps, shape (3, LENGTH, N, c).
 
     Of values ``Y``, shape (N, LENGTH + 2 OVERLAP, c), NaN outside of a stretch.
     """
@@ -162,7 +162,7 @@ def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
 
 
 def moments(q: Array, L: Array, x: Array, s: Array | float) -> Array:
-    """Return means by densities q up to a factor, and means and variances over s by ``q L``."""
+    """Means by densities q up to a factor, and means and variances over s by ``q L``."""
     powers = np.stack([np.ones_like(x), x, x**2], axis=-1)
     (one, others, _), (total, mean, square) = (
         np.moveaxis(each @ powers, -1, 0) for each in (q, q * L)
@@ -172,7 +172,7 @@ def moments(q: Array, L: Array, x: Array, s: Array | float) -> Array:
 
 
 def some_places(n: int) -> Indices:
-    """Return places of at most ``FITTED`` rows in even pieces, one a line."""
+    """Places of at most ``FITTED`` rows in even pieces, one a line."""
     c = -(-n // LENGTH)
     places = np.arange(n - n % c).reshape(c, -1)
     return places[:: -(-places.size // FITTED)]
@@ -189,7 +189,7 @@ def independent(y: Array) -> bool:
 def fitted_chain(
     y: Array, s: float, group: int, start: tuple[float, float] | None = None, free: bool = True
 ) -> tuple[Chain, tuple[float, float]]:
-    """Return the chain of maximum likelihood with ρ and p; ``start`` fixes ρ and p.
+    """Chain of maximum likelihood with ρ and p; ``start`` fixes ρ and p.
 
     Moves of any shape are tried if ``free``.
     """
@@ -228,7 +228,7 @@ def fitted_chain(
 
 
 def with_moves(chain: Chain, y: Array) -> Chain:
-    """Return the chain between points from those of ``chain``, by EM from independent rows y."""
+    """Chain between points from those of ``chain``, by EM from independent rows y."""
     K, last = len(chain.x), -np.inf
     pi = np.full(K, 1.0 / K)
     chain = replace(chain, first=pi, T=np.tile(pi, (K, 1)), dependent=True)
@@ -265,7 +265,7 @@ def moves_predict(few: Chain, chain: Chain, y: Array) -> bool:
 
 
 def transitions(pi: Array, rho: float, p: float) -> Array:
-    """Return ``T``, with rows of sum 1."""
+    """``T``, with rows of sum 1."""
     ends = scipy.special.ndtri(np.append(0.0, np.cumsum(pi)) / pi.sum())
     ends[[0, -1]] = -np.inf, np.inf
     T = np.eye(len(pi))

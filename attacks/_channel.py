@@ -55,41 +55,41 @@ class Channel(ABC):
 
     @abstractmethod
     def observed(self, copies: Array) -> Array:
-        """Return the perturbed values, shape (b,)."""
+        """Perturbed values, shape (b,)."""
 
     @abstractmethod
     def value(self, copies: Array) -> Array:
-        """Return the estimate from the copies alone, shape (b,)."""
+        """Estimate from the copies alone, shape (b,)."""
 
     @abstractmethod
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return log-likelihoods of points up to a constant, shape (b, C).
+        """Log-likelihoods of points up to a constant, shape (b, C).
 
         ``x`` is (C,) or (b, C); impossible points get −∞.
         """
 
     @abstractmethod
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return each bin's mean likelihood and mean value, shapes (b, B).
+        """Each bin's mean likelihood and mean value, shapes (b, B).
 
         Likelihoods have an unknown factor per row.
         """
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return each bin's mean likelihood up to a factor, shape (b, B)."""
+        """Each bin's mean likelihood up to a factor, shape (b, B)."""
         return self.within(copies, edges)[0]
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return each bin's likeliest point and its log-likelihood, (b, B)."""
+        """Each bin's likeliest point and its log-likelihood, (b, B)."""
         points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
         return points, self.log_likelihood(copies, points)
 
     def normal_like(self, copies: Array) -> tuple[Array, float]:
-        """Return mean and variance of a normal close to the likelihood."""
+        """Mean and variance of a normal close to the likelihood."""
         return self.value(copies), self.noise.std**2
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the ends of the possible part of intervals, shapes (b,)."""
+        """Ends of the possible part of intervals, shapes (b,)."""
         return low, high
 
 
@@ -190,7 +190,7 @@ class Product(Channel):
         return copies[:, self.places] @ precision / precision.sum(), float(1.0 / precision.sum())
 
     def value(self, copies: Array) -> Array:
-        """Return the likelier of the copies and their weighted mean, (b,)."""
+        """Likelier of the copies and their weighted mean, (b,)."""
         if len(self.places) == 1:
             return self.observed(copies)
         mean = self._on_lattice(copies, self.normal_like(copies)[0][:, None])
@@ -258,7 +258,7 @@ class Product(Channel):
 
 
 def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
-    """Return mass and mean of ``f`` between nodes, with ``log f`` linear.
+    """Mass and mean of ``f`` between nodes, with ``log f`` linear.
 
     Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 −
     e^{−|δ|})/|δ|``, the mean at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
@@ -274,14 +274,14 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
 
 
 def alone(channel: Channel) -> Channel:
-    """Return the channel of a smooth channel's ``value`` as the only copy."""
+    """Channel of a smooth channel's ``value`` as the only copy."""
     if isinstance(channel, Combined):
         return Combined(channel.noise, np.ones(1))
     return Product((channel.noise,), (0,))
 
 
 def channels(view: View) -> list[Channel]:
-    """Return the channel of each attribute for a coalition's copies.
+    """Channel of each attribute for a coalition's copies.
 
     ``NotApplicable`` if the law is unknown, mixes shapes, or is uniform and correlated.
     """

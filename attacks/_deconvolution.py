@@ -122,7 +122,7 @@ class Posterior:
         return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
 
     def chances_of(self, shown: Array) -> tuple[Array, Array]:
-        """Return ``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
+        """``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
         # one product for all components: three times as fast as by component
         log_q = self._factors[:, : len(shown)] @ shown
         if len(shown) == 1 + self.noise.size:
@@ -134,7 +134,7 @@ class Posterior:
         return self.chances_of(features(u, min(WIDE, self.size)))
 
     def along(self, u: Array, a: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the posterior mixture of ``aᵀx`` given rows.
+        """Posterior mixture of ``aᵀx`` given rows.
 
         ``q`` and means, shapes (K, n), deviations, (K,), and rows' log-likelihoods, (n,).
         """
@@ -145,7 +145,7 @@ class Posterior:
         return q, mean, np.sqrt(np.clip(variance, 0.0, None)), log_likelihood
 
     def mean(self, u: Array) -> Array:
-        """Return the posterior mean, shape (n, r).
+        """Posterior mean, shape (n, r).
 
         ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
@@ -159,7 +159,7 @@ class Posterior:
 
 
 def features(u: Array, widest: int) -> Array:
-    """Return ``1, u_i, u_i u_j`` (i ≤ j) of rows, beyond ``widest`` attributes ``1, u_i``."""
+    """``1, u_i, u_i u_j`` (i ≤ j) of rows, beyond ``widest`` attributes ``1, u_i``."""
     v = np.ascontiguousarray(u.T)
     i, j = upper(len(v) if len(v) <= widest else 0)
     return np.concatenate([np.ones((1, len(u))), v, v[i] * v[j]])
@@ -167,12 +167,12 @@ def features(u: Array, widest: int) -> Array:
 
 @cache
 def upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of an upper triangle."""
+    """Places of an upper triangle."""
     return np.triu_indices(size)
 
 
 def normalised(log_q: Array) -> tuple[Array, Array]:
-    """Return columns of ``q``, sum 1, in place, and the logarithms of their sums before."""
+    """Columns of ``q``, sum 1, in place, and the logarithms of their sums before."""
     top = log_q.max(axis=0)
     q = np.subtract(log_q, top, out=log_q)
     np.exp(q, out=q)
@@ -232,7 +232,7 @@ class NoisyRows:
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
-        """Return the E step's sums."""
+        """E step's sums."""
         m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.s)
         (K, r), log_likelihood = m.shape, 0.0
         (i, j), second = upper(r), np.zeros((K, r, r))
@@ -259,7 +259,7 @@ Placing = Callable[[Mixture, Any], Any]
 
 
 def common(prior: Mixture, s: Array) -> Array:
-    """Return the harmonic mean of each component's covariance and all components', (K, r, r).
+    """Harmonic mean of each component's covariance and all components', (K, r, r).
 
     The latter is of ``T``, less the noise, which is above 0. A component's atom stays an atom.
     """
@@ -275,7 +275,7 @@ def common(prior: Mixture, s: Array) -> Array:
 
 
 def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, float]:
-    """Return the next mixture, and the log-likelihood before.
+    """Next mixture, and the log-likelihood before.
 
     ``shared`` further rows of covariance ``common`` stabilise components of few rows.
     """
@@ -291,7 +291,7 @@ def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, 
 
 
 def rows_of_own(r: int) -> int:
-    """Return the rows of a component that need no further ones."""
+    """Rows of a component that need no further ones."""
     return ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2
 
 

@@ -84,7 +84,7 @@ class Likelihood(NamedTuple):
 
     @classmethod
     def of(cls, channel: Channel, copies: Array, origin: float, unit: float) -> Likelihood:
-        """Return the likelihood of ``(x − origin)/unit``.
+        """Likelihood of ``(x − origin)/unit``.
 
         Given copies of shape (n, k).
         """
@@ -106,14 +106,14 @@ class Likelihood(NamedTuple):
         return cls(low, high, height, slope, (centre - origin) / unit, std)
 
     def at(self, points: Array) -> Array:
-        """Return logarithms at points, shape (n, L): the least of the concave pieces."""
+        """Logarithms at points, shape (n, L): the least of the concave pieces."""
         x = points[:, None, None]
         found = (self.height[:, 0] + self.slope[:, 0] * x).min(axis=1)
         possible = (self.low[0, 0] <= x[:, 0]) & (x[:, 0] <= self.high[-1, 0])
         return np.where(possible, found, LEAST).T
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
+        """Log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
         Shapes (K, n).
         """
@@ -126,7 +126,7 @@ class Likelihood(NamedTuple):
         return log_total, found, (w * (spread + (inside - found) ** 2)).sum(axis=0)
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
+        """``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
         v_c = np.clip(variance, self.std**2 / THINNEST, self.std**2 * WIDEST)
         m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))
         log_Z, found, v = self.tilted(m_c, v_c)
@@ -168,7 +168,7 @@ class RowsInAnyNoise(NoisyRows):
     def of(
         cls, found: Sequence[Channel], copies: Arrays, origin: Array, unit: Array
     ) -> RowsInAnyNoise:
-        """Return rows ``(x − origin)/unit`` observed through N channels.
+        """Rows ``(x − origin)/unit`` observed through N channels.
 
         Copies have shape (n, N).
         """
@@ -219,7 +219,7 @@ class RowsInAnyNoise(NoisyRows):
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
-    """Return the posterior of n rows by expectation propagation."""
+    """Posterior of n rows by expectation propagation."""
     u, s, V = rows.u, rows.s, prior.covariances
     # from normal noise only: a normal instead of Laplace would move an outlying row too far
     start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
@@ -257,7 +257,7 @@ class Reweighted:
     def fitted(
         cls, origin: Array, steps: Array, prior: Mixture, rows: RowsInAnyNoise
     ) -> Reweighted:
-        """Return weights that raise the likelihood of held-out rows.
+        """Weights that raise the likelihood of held-out rows.
 
         At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
         """
@@ -279,7 +279,7 @@ class Reweighted:
         return cls(wide if heaps else prior, heaps)
 
     def mean(self, rows: RowsInAnyNoise) -> Array:
-        """Return ``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
+        """``Σ_k q_k b_k``, or ``Σ_l l h p / Σ_l h p`` with weights, shape (n, N)."""
         means = []
         for part, found in rows.posteriors(self.prior):
             x = (found.q * found.b).sum(axis=1).T
@@ -291,7 +291,7 @@ class Reweighted:
         return np.concatenate(means)
 
     def risk(self, rows: RowsInAnyNoise) -> Array:
-        """Return minus the log-likelihoods of each attribute given all others, summed, (n,)."""
+        """Minus the log-likelihoods of each attribute given all others, summed, (n,)."""
         risks = []
         for part, found in rows.posteriors(self.prior):
             total = np.zeros(len(part.u))
@@ -315,7 +315,7 @@ def broadened(prior: Mixture, u: Array) -> Mixture:
 
 
 def without(rows: RowsInAnyNoise, found: Found, a: int) -> tuple[Array, Array]:
-    """Return ``q`` without attribute a, (K, n), and minus its log-likelihood given all others."""
+    """``q`` without attribute a, (K, n), and minus its log-likelihood given all others."""
     likelihood = rows.likelihoods[a]
     assert likelihood is not None
     log_q = np.log(np.maximum(found.q, FLOOR)) - likelihood.tilted(*found.cavities[a])[0]
@@ -324,7 +324,7 @@ def without(rows: RowsInAnyNoise, found: Found, a: int) -> tuple[Array, Array]:
 
 
 def at_points(rows: RowsInAnyNoise, found: Found, a: int, points: Array) -> tuple[Array, Array]:
-    """Return ``p = c(l) L_a(l) / ∫ c(x) L_a(x) dx`` and ``c`` at attribute a's points, (n, L).
+    """``p = c(l) L_a(l) / ∫ c(x) L_a(x) dx`` and ``c`` at attribute a's points, (n, L).
 
     ``c = Σ_k q_k N(l; m_c, v_c)``, of components as wide as in ``_lattice``, each of sum 1.
     """

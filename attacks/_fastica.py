@@ -11,8 +11,9 @@
 | ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | Tichavský, Koldovský and Oja 2006 |
 | ``Var`` | ``(γ_k + γ_l + τ_l²) / (|τ_k| + |τ_l|)² / m``, of the share of l left in k | (N, N) | idem, symmetric |
 
-W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is ``I + (o_kl − o_lk)
-/ (|τ_k| + |τ_l|)``. If τ of a component is near 0, its sign selects one of two close fixed points.
+W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is
+``I + (o_kl − o_lk) / (|τ_k| + |τ_l|)``. If τ is near 0, its sign selects one of two close fixed
+points.
 """
 
 from __future__ import annotations
@@ -102,12 +103,12 @@ class Unmixing:
         return cls(end @ whitening, mean, signs, cosine**2, fixed)
 
     def apply(self, y: Array) -> Array:
-        """Return components, shape (b, N)."""
+        """Components, shape (b, N)."""
         return (y - self.mean) @ self.matrix.T
 
 
 def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
-    """Return whitened rows, the whitening matrix and the mean.
+    """Whitened rows, the whitening matrix and the mean.
 
     Shapes (N, m), (N, n') and (n',). ``z = whitening (y − mean)`` of N ``components`` ≤ n', from
     ``y`` of shape (m, n').
@@ -129,7 +130,7 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
 
 
 def orthogonal(A: Array) -> Array:
-    """Return ``(A Aᵀ)^{−1/2} A``, the orthogonal matrix nearest to A."""
+    """``(A Aᵀ)^{−1/2} A``, the orthogonal matrix nearest to A."""
     U, _, Vt = np.linalg.svd(A)
     return U @ Vt
 
@@ -147,7 +148,7 @@ def fixed_point(z: Array, W: Array, steps: int = STEPS, rest: float = REST) -> t
 
 
 def contrast(s: Array) -> float:
-    """Return ``Σ_k (E G(s_k) − E G(ν))²``.
+    """``Σ_k (E G(s_k) − E G(ν))²``.
 
     ``G = log cosh``, ν normal (hyvarinen2000).
     """
@@ -156,7 +157,7 @@ def contrast(s: Array) -> float:
 
 
 def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
-    """Return ``E s_l g(s_k)`` at [k, l], (N, N), and ``τ`` and ``γ``, (N,)."""
+    """``E s_l g(s_k)`` at [k, l], (N, N), and ``τ`` and ``γ``, (N,)."""
     g, m = np.tanh(s), s.shape[1]
     products, squares = g @ s.T / m, (g * g).mean(axis=1)
     own = np.diag(products)
@@ -164,7 +165,7 @@ def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
 
 
 def first_order(s: Array, signs: Array) -> Array:
-    """Return ``(o_kl − o_lk) / (|τ_k| + |τ_l|)``, shape (N, N).
+    """``(o_kl − o_lk) / (|τ_k| + |τ_l|)``, shape (N, N).
 
     ``signs`` are the wanted signs of ``τ``.
     """
@@ -174,7 +175,7 @@ def first_order(s: Array, signs: Array) -> Array:
 
 
 def leak_deviation(s: Array) -> Array:
-    """Return deviations of the share of component l in estimate k, (N, N).
+    """Deviations of the share of component l in estimate k, (N, N).
 
     Asymptotic. Of components ``s``, shape (N, m), assumed independent, *not checked*. The diagonal
     is 0.
@@ -185,5 +186,5 @@ def leak_deviation(s: Array) -> Array:
 
 
 def _sums(tau: Array) -> Array:
-    """Return ``|τ_k| + |τ_l|``, bounded away from 0."""
+    """``|τ_k| + |τ_l|``, bounded away from 0."""
     return np.maximum(np.abs(tau)[:, None] + np.abs(tau), 1e-100)

@@ -18,7 +18,7 @@ _kept: dict[bytes, Any] = {}
 
 
 def fitted_once(make: Callable[[], T], kind: object, *inputs: NDArray[Any]) -> T:
-    """Return a fit, made once for equal inputs; ``kind`` names it and its options."""
+    """Fit, made once for equal inputs; ``kind`` names it and its options."""
     digest = sha256(repr(kind).encode())  # twice as fast as blake2b
     for each in inputs:
         digest.update(repr(each.shape).encode())
@@ -61,7 +61,7 @@ def some_rows(
 
 
 def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
-    """Return mean, covariance (divisor n) and number of rows of copies side by side.
+    """Mean, covariance (divisor n) and number of rows of copies side by side.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class FittedMap(LinearAttack):
 
     @abstractmethod
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        """Return ``W`` from covariances over ``records`` known records."""
+        """``W`` from covariances over ``records`` known records."""
 
     def affine(self, view: View) -> Affine:
         known = view.need(Records).moments

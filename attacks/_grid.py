@@ -50,7 +50,7 @@ class Axis:
     edges: Array
 
     def of(self, copies: Sequence[Array]) -> Array:
-        """Return the copies along this direction, shape (b, k)."""
+        """Copies along this direction, shape (b, k)."""
         return np.stack([copy[:, self.place] for copy in copies], axis=1)
 
     @cached_property
@@ -61,7 +61,7 @@ class Axis:
         return y, *alone(self.channel).within(y[:, None], self.edges)
 
     def within(self, copies: Sequence[Array], parts: Sequence[int] = (0, 1)) -> list[Array]:
-        """Return ``parts`` of each bin's mean likelihood and mean value.
+        """``parts`` of each bin's mean likelihood and mean value.
 
         A smooth channel's table is four times as fast, and off by under 1/250 of a deviation.
         """
@@ -79,7 +79,7 @@ class Axis:
         return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
 
     def touched(self, low: Array, high: Array) -> Bins:
-        """Return the bins that intervals of shape (b,) touch, shape (b, B)."""
+        """Bins that intervals of shape (b,) touch, shape (b, B)."""
         return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
 
 
@@ -119,7 +119,7 @@ class Grid:
         return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
 
     def posterior(self, copies: Sequence[Array]) -> tuple[list[Array], Bins]:
-        """Return the bins' probabilities, and the mask of explained rows.
+        """Bins' probabilities, and the mask of explained rows.
 
         p arrays of shape (b, B_j), and shape (b,).
         """
@@ -128,7 +128,7 @@ class Grid:
         return [P_j * scale[:, None] for P_j in P], scale > 0
 
     def means(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means, (b, p).
+        """Posterior means, (b, p).
 
         From the copies alone if no cell explains a row.
         """
@@ -150,7 +150,7 @@ class Grid:
         return P, scale
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
-        """Return the probability of cells in all p masks, shape (b,).
+        """Probability of cells in all p masks, shape (b,).
 
         Masks have shape (b, B_j).
         """
@@ -159,7 +159,7 @@ class Grid:
 
 
 def spaced(values: Array, count: int, beyond: float) -> Array:
-    """Return at most ``count + 1`` ascending edges.
+    """At most ``count + 1`` ascending edges.
 
     To ``beyond`` the values on either side. Half are evenly spaced, half at quantiles.
     """
@@ -177,7 +177,7 @@ def reconstructed(
     steps: int = MOST_STEPS,
     gain: float = GAIN,
 ) -> Array:
-    """Return ``π``, shape (B_1, …, B_p), by EM from counts of released values.
+    """``π``, shape (B_1, …, B_p), by EM from counts of released values.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def along(tensor: Array, matrices: Sequence[Array]) -> Array:
 
 
 def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
-    """Return ``Σ π(b) Π_{i≠j} F_i(b_i)``, shape (b, B_j).
+    """``Σ π(b) Π_{i≠j} F_i(b_i)``, shape (b, B_j).
 
     From p factors of shapes (b, B_i).
     """

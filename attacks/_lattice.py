@@ -1,21 +1,21 @@
-"""Posterior means of attributes under a mixture whose margins are reweighted.
+"""Posterior means of attributes under a mixture with reweighted margins.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``l`` | points: multiples of the attribute's step, or of half the noise's deviation | (L,) | |
 | ``p_i(l)`` | density at l of the mixture's posterior given row i | (n, L) | bovy2011 |
-| ``f_i(l)`` | likewise given only the noise-free entries of the row | (n, L) | |
+| ``f_i(l)`` | density given only the row's noise-free entries | (n, L) | |
 | ``h(l)`` | weight of a point: the prior is ``∝ h f_i`` | (L,) | |
 | gain | ``Σ_i log Σ_l h p_i − log Σ_l h f_i``, log-likelihood over the mixture's | scalar | |
 | step | ``h ← (Σ_i h p_i / Σ h p_i + f) / (Σ_i f_i / Σ h f_i + f)``, f the mean ``f_i`` | (L,) | |
 | ``x̂`` | ``Σ_l l h p_i / Σ_l h p_i`` | (n,) | |
 | risk | ``Σ_j ((x̂_j − y_j)² + 2 Var_j) / S_jj − 1``: unbiased squared error | (n,) | stein1981 |
 
-For one component of independent attributes, ``h f`` is the nonparametric maximum likelihood estimate
-of each distribution. Components narrower than a fifth of the step are widened; each keeps
-its weight on the points. Weights must raise the likelihood of held-out rows. A step counts as public.
-Attributes are reweighted one at a time, or together by expectation propagation (minka2001). Under one
-normal, independent components ``R v`` found by FastICA may take their place.
+For one component of independent attributes, ``h f`` is the nonparametric maximum likelihood
+estimate of each distribution. Components narrower than a fifth of the step are widened; each keeps
+its weight on the points. Weights must raise the likelihood of held-out rows. A step counts as
+public. Attributes are reweighted one at a time, or together by expectation propagation (minka2001).
+Under one normal, independent components ``R v`` by FastICA may replace attributes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class OnLattices:
         return self.posterior.parameters + np.array(heaps)
 
     def mean(self, v: Array, mean: Array | None = None) -> Array:
-        """Return ``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
+        """``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
         if self.jointly:
             parts = evenly(0, len(v), self.A.size * self.posterior.size, CHUNK_VALUES)
             return np.concatenate([self._together(v[start:stop]) for start, stop in parts])
@@ -122,7 +122,7 @@ class OnLattices:
         return self.mu + (q * (b + moved)).sum(axis=1).T
 
     def risk(self, rows: NoisyRows) -> Array:
-        """Return each row's estimated squared error over the noise's, summed, shape (b,).
+        """Each row's estimated squared error over the noise's, summed, shape (b,).
 
         ``Σ_j ((x̂_j − y_j)² + 2 Var_j)/S_jj − 1``: unbiased, as the derivative of a posterior mean
         along the noise's covariance is a posterior variance (stein1981).
@@ -147,7 +147,7 @@ class OnLattices:
 
 @unprinted
 class Unmixed:
-    """Posterior means of attributes, ``mu + A v``, by those of independent components ``R v``.
+    """Posterior means of attributes, ``mu + A v``, from means of independent components ``R v``.
 
     ``components`` have ``R``, shape (r, r) and orthogonal, as their ``A``.
     """
@@ -170,7 +170,7 @@ class Unmixed:
 
 
 def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Array) -> Heaps:
-    """Return weights of attributes that raise the likelihood of held-out rows."""
+    """Weights of attributes that raise the likelihood of held-out rows."""
     heaps, v = Heaps(), v[:: max(1, len(v) // FITTED_ROWS)]
     if not len(v):
         return heaps
@@ -192,7 +192,7 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
 
 
 def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
-    """Return weights if they, after gains ``before``, raise the likelihood of held-out rows."""
+    """Weights if they, after gains ``before``, raise the likelihood of held-out rows."""
     gained = np.zeros(len(p)) + before
     for taught, judged in ((0, 1), (1, 0)):
         of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
@@ -202,12 +202,12 @@ def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
 
 
 def filled_steps(steps: Array | float, noise: Array | float) -> Array:
-    """Return steps, (N,), that follow the noise's deviation where none is coarse."""
+    """Steps, (N,), that follow the noise's deviation where none is coarse."""
     return np.where(FINEST * steps > noise, steps, noise / CONTINUOUS)
 
 
 def reweighted(A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRows) -> OnLattices:
-    """Return posterior means under weights learnt from rows."""
+    """Posterior means under weights learnt from rows."""
     posterior = Posterior(prior, rows.s)
     return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
 
@@ -224,7 +224,7 @@ def best_placed(
     rows: NoisyRows,
     rng: np.random.Generator,
 ) -> Placed:
-    """Return posterior means of least squared error.
+    """Posterior means of least squared error.
 
     Under weights of attributes one at a time, of all, or of components by FastICA under one
     normal, ``start``. Slopes along a random step of the noise give an unbiased estimate of the
@@ -257,7 +257,7 @@ def best_placed(
 
 
 def independent_axes(v: Array, rng: np.random.Generator) -> Array | None:
-    """Return rotations to components by FastICA, (r, r).
+    """Rotations to components by FastICA, (r, r).
 
     None if rows, (n, r), are few or have a normal's kurtosis (mardia1970).
     """
@@ -296,7 +296,7 @@ def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
 
 
 def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[Array, Array]:
-    """Return densities of ``aᵀx`` at points given rows v, shape (b, L), times the step.
+    """Densities of ``aᵀx`` at points given rows v, shape (b, L), times the step.
 
     And the rows' log-likelihoods.
     """
@@ -313,15 +313,14 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[
 
 
 def gains(p: Array, f: Array, h: Array) -> Array:
-    """Return each row's gain of log-likelihood, shape (n,)."""
+    """Each row's gain of log-likelihood, shape (n,)."""
     return np.log(np.maximum(p @ h, FLOOR)) - np.log(np.maximum(f @ h, FLOOR))
 
 
 def weights(p: Array, f: Array) -> Array:
-    """Return ``h``, shape (L,), from 1 upwards in likelihood.
+    """``h``, shape (L,), from 1 upwards in likelihood.
 
-    ``f`` has one row if all rows' are equal. One more row, whose value follows the mixture, keeps
-    unseen points possible.
+    ``f`` has one row if all are equal. One more row by the mixture keeps unseen points possible.
     """
     h, last, one = np.ones(p.shape[1]), -np.inf, f.mean(axis=0) + FLOOR
     for _ in range(MOST_STEPS):

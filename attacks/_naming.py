@@ -31,17 +31,17 @@ class Guide(ABC):
 
     @abstractmethod
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return each attribute's component and sign, shapes (N,).
+        """Each attribute's component and sign, shapes (N,).
 
         ``found`` was fitted to ``y``.
         """
 
     @abstractmethod
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
-        """Return mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
+        """Mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
 
     def without_matrix(self) -> Guide:
-        """Return the guide for a release of the table itself."""
+        """Guide for a release of the table itself."""
         return self
 
 
@@ -122,7 +122,7 @@ def _centred(values: Array) -> Array:
 
 
 def standard(values: Array, centred: bool) -> Array:
-    """Return 200 quantiles of each standardised column, shape (N, 200)."""
+    """200 quantiles of each standardised column, shape (N, 200)."""
     scale = values.std(axis=0)
     z = values - values.mean(axis=0) if centred else values
     return np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T

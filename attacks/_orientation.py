@@ -36,7 +36,7 @@ SURE = 5.0
 
 
 def orientation(Y: Array, X: Array) -> Array:
-    """Return ``o``, shape (N,), of a copy, (n, N), given a sample, (m, N)."""
+    """``o``, shape (N,), of a copy, (n, N), given a sample, (m, N)."""
     N, pairs = X.shape[1], linked(Y, X)
     evidence = np.array([upright(y, x) for y, x in zip(Y.T, X.T, strict=True)])
     o, group = np.ones(N), np.arange(N)
@@ -56,7 +56,7 @@ def orientation(Y: Array, X: Array) -> Array:
 
 
 def linked(Y: Array, X: Array) -> Array:
-    """Return ``s`` times the smaller certainty, shape (N, N); 0 if not sure."""
+    """``s`` times the smaller certainty, shape (N, N); 0 if not sure."""
     z = [
         np.arctanh(np.clip(ranks.T @ ranks / len(ranks), -1 + 1e-12, 1 - 1e-12))
         * np.sqrt(max(0, len(ranks) - 3))
@@ -67,7 +67,7 @@ def linked(Y: Array, X: Array) -> Array:
 
 
 def upright(y: Array, x: Array) -> float:
-    """Return ``a`` of copy values, shape (n,), by sample values, shape (m,)."""
+    """``a`` of copy values, shape (n,), by sample values, shape (m,)."""
     y, x = (values / (np.abs(values).max() or 1.0) for values in (y, x))
     f, scales, heaps = (
         FEW / min(len(y), len(x)),
@@ -98,12 +98,12 @@ def recodings(x: Array) -> Iterator[Array]:
 
 
 def quantiles(values: Array) -> Array:
-    """Return ``Q``, shape (100,)."""
+    """``Q``, shape (100,)."""
     return np.quantile(values, SHARES, method="hazen")
 
 
 def heights(values: Array) -> Array:
-    """Return ``J``, shape (100,).
+    """``J``, shape (100,).
 
     Examples
     --------
@@ -115,7 +115,7 @@ def heights(values: Array) -> Array:
 
 
 def misfit(of_y: Array, of_x: Array) -> float:
-    """Return ``1 − max(0, corr)²`` of two profiles; 1 if either is constant.
+    """``1 − max(0, corr)²`` of two profiles; 1 if either is constant.
 
     Examples
     --------

@@ -48,7 +48,7 @@ Estimator = Callable[[Histogram, Channel, Array], Array]
 
 
 def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
-    """Return edges half a unit off the lattice, for at most ``most`` bins.
+    """Edges half a unit off the lattice, for at most ``most`` bins.
 
     The bins cover low to high, each with the same whole number of units.
 
@@ -65,7 +65,7 @@ def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
 
 
 def even_bins(low: float, high: float, count: int, noise: NoiseDensity) -> Array:
-    """Return edges of equal bins, at most ``count``, whole units wide on a lattice."""
+    """Edges of equal bins, at most ``count``, whole units wide on a lattice."""
     if noise.on_lattice:
         return lattice_bins(low, high, count, noise.unit)
     return np.linspace(low, high, count + 1)
@@ -84,7 +84,7 @@ def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
 
 
 def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
-    """Return a normal distribution in bins narrow relative to the noise.
+    """Normal distribution in bins narrow relative to the noise.
 
     None without noise.
     """
@@ -156,7 +156,7 @@ def _reconstructed(
 
 
 def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, Flags]:
-    """Return the bins' posterior, (b, B), and mask of explained rows, (b,)."""
+    """Bins' posterior, (b, B), and mask of explained rows, (b,)."""
     mass = likelihood * prior.mass
     total = mass.sum(axis=1)
     explained = total > 0
@@ -164,7 +164,7 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, Flags]:
 
 
 def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mean under a prior flat in every bin, shape (b,).
+    """Posterior mean under a prior flat in every bin, shape (b,).
 
     A row that the prior cannot explain gets the estimate from its copies alone.
     """
@@ -174,7 +174,7 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mode under a prior flat in every bin, shape (b,).
+    """Posterior mode under a prior flat in every bin, shape (b,).
 
     The most likely point of the bin of largest density; under uniform noise its midpoint.
     """
@@ -186,7 +186,7 @@ def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimate:
-    """Return an estimate, (b,) or (e, b), tabulated for a smooth channel."""
+    """Estimate, (b,) or (e, b), tabulated for a smooth channel."""
 
     def direct(copies: Array, channel: Channel = channel) -> Array:
         parts = np.array_split(copies, max(1, len(copies) // CHUNK_ROWS))
@@ -229,7 +229,7 @@ class ByAttribute(Reconstruction):
 def estimated_by_attribute(
     estimate: Estimator, found: Sequence[Channel], priors: Sequence[Histogram | None]
 ) -> ByAttribute:
-    """Return one estimator per attribute; a prior of None means exact."""
+    """One estimator per attribute; a prior of None means exact."""
     return ByAttribute(
         [
             channel.value if prior is None else read_off(estimate, prior, channel)

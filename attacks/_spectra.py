@@ -112,7 +112,7 @@ class Lines:
 
     @classmethod
     def periodic(cls, y: Array, noise: Array, period: int) -> Lines:
-        """Return means of rows at equal places, shrunk by James and Stein's rule."""
+        """Means of rows at equal places, shrunk by James and Stein's rule."""
         n, N = y.shape
         if n < 2 * period or period < 4:
             return cls.none(N, period)
@@ -158,17 +158,17 @@ class Lines:
         )
 
     def design(self, first: int, rows: int) -> Array:
-        """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""
+        """1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""
         phase = 2.0 * np.pi * np.arange(first, first + rows)[:, None] * self.frequencies
         return np.hstack([np.ones((rows, 1)), np.cos(phase), np.sin(phase)])
 
     def values(self, first: int, rows: int) -> Array:
-        """Return the sum of the lines at rows from ``first``, shape (rows, N)."""
+        """Sum of the lines at rows from ``first``, shape (rows, N)."""
         return self.design(first, rows) @ self.factors
 
 
 def cosines(y: Array) -> tuple[Array, Array]:
-    """Return rows' cosine transform, and its squares over the level, (n, N).
+    """Rows' cosine transform, and its squares over the level, (n, N).
 
     By the mean of the upper half of the frequencies, or of those next to a trend's.
     """
@@ -187,14 +187,14 @@ def has_trend(y: Array) -> bool:
 
 
 def place_means(y: Array, period: int) -> Array:
-    """Return the mean of all rows at equal places of a period, by row."""
+    """Mean of all rows at equal places of a period, by row."""
     place = np.arange(len(y)) % period
     sums = np.stack([np.bincount(place, column) for column in y.T], axis=1)
     return np.asarray((sums / np.bincount(place)[:, None])[place])
 
 
 def group_rows(u: Array, count: int, period: int = 0) -> int:
-    """Return the rows of equal consecutive groups, as of a panel; else all.
+    """Rows of equal consecutive groups, as of a panel; else all.
 
     Means of adjacent rows must differ more at the ends of groups than within, in logarithms. Groups
     of a known ``period`` need less evidence.
@@ -216,7 +216,7 @@ def group_rows(u: Array, count: int, period: int = 0) -> int:
 
 
 def season(y: Array, noise: Array) -> int:
-    """Return the period whose harmonics together exceed the level, by χ²; else 0."""
+    """Period whose harmonics together exceed the level, by χ²; else 0."""
     n, N = y.shape
     R = over_level(y, noise, np.ones(n))
     # one line is no long season
@@ -232,7 +232,7 @@ def season(y: Array, noise: Array) -> int:
 
 
 def over_level(y: Array, noise: Array, taper: Array) -> Array:
-    """Return the tapered periodogram over the level, the median of near ordinates."""
+    """Tapered periodogram over the level, the median of near ordinates."""
     n = len(y)
     P = np.abs(np.fft.rfft((y - y.mean(axis=0)) * taper[:, None], PADDING * n, axis=0)) ** 2
     P /= max(float(taper @ taper), 1.0)
@@ -243,7 +243,7 @@ def over_level(y: Array, noise: Array, taper: Array) -> Array:
 
 
 def line_frequencies(y: Array, noise: Array) -> Array:
-    """Return the frequencies of significant spectral lines, strongest first."""
+    """Frequencies of significant spectral lines, strongest first."""
     R = over_level(y, noise, np.hanning(len(y)))
     ratio = R.max(axis=1)
     low, middle, high = ratio[:-2], ratio[1:-1], ratio[2:]
@@ -257,7 +257,7 @@ def line_frequencies(y: Array, noise: Array) -> Array:
 
 
 def periodograms(segments: Iterable[Array], length: int, count: int) -> Spectrum:
-    """Return sums of periodograms of odd and even segments by fold, (FOLDS, 2, F, d, d).
+    """Sums of periodograms of odd and even segments by fold, (FOLDS, 2, F, d, d).
 
     ``segments`` yields ``count`` segments of shapes (s, length, d), in order.
     """
@@ -293,7 +293,7 @@ def has_memory(sums: Spectrum, count: int) -> bool:
 
 
 def smoothed(P: Spectrum, lags: int) -> Spectrum:
-    """Return ``S_Y``, shape (F, d, d), from lags below ``lags``."""
+    """``S_Y``, shape (F, d, d), from lags below ``lags``."""
     size = PADDING * (len(P) - 1) if len(P) > 1 else 1
     C = np.fft.irfft(P, size, axis=0)
     h = _lags(size)
@@ -304,7 +304,7 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
 
 
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
-    """Return ``N(f)``, shape (F, d), from autocorrelations of the noise.
+    """``N(f)``, shape (F, d), from autocorrelations of the noise.
 
     Lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set; else as in a periodogram of
     segments of S rows.
@@ -325,13 +325,13 @@ def _window(h: NDArray[np.intp], lags: int) -> Array:
 
 
 def parzen(u: Array) -> Array:
-    """Return Parzen's lag window at ``u`` in [0, 1)."""
+    """Parzen's lag window at ``u`` in [0, 1)."""
     square, rest = u * u, 1.0 - u  # products: powers of arrays are twenty times slower
     return np.where(u <= 0.5, 1.0 - 6.0 * square + 6.0 * square * u, 2.0 * rest * rest * rest)
 
 
 def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
-    """Return ``G``, shape (F, d, d), for noise ``N(f)``, shape (F, d).
+    """``G``, shape (F, d, d), for noise ``N(f)``, shape (F, d).
 
     The noise's means over frequencies, ν, must be within (0, 1).
     """
@@ -351,7 +351,7 @@ def positive_part(S: Spectrum) -> Spectrum:
 
 
 def over_frequencies(values: Array) -> Array:
-    """Return the mean over all frequencies from values at 0 to ½.
+    """Mean over all frequencies from values at 0 to ½.
 
     On the first axis.
     """
@@ -363,7 +363,7 @@ def over_frequencies(values: Array) -> Array:
 def excess_risk(
     G: Spectrum, flat: Array, P: Spectrum, noise: Array, rows: int
 ) -> tuple[float, float]:
-    """Return the risk of ``G`` minus the risk of constant gains ``flat``, and its standard error.
+    """Risk of ``G`` minus the risk of constant gains ``flat``, and its standard error.
 
     In a copy's variance; negative if memory helps.
 

@@ -75,7 +75,7 @@ class BayesEstimate(LinearAttack):
 
 
 def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:
-    """Return ``F = Sigma_x (Sigma_x + Sigma_r)⁺``, shape (N, N).
+    """``F = Sigma_x (Sigma_x + Sigma_r)⁺``, shape (N, N).
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def _ends(channel: Channel, prior: Histogram | None, confidence: float) -> Estim
 
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior median, linear within its bin, shape (b,).
+    """Posterior median, linear within its bin, shape (b,).
 
     From the copies alone if the prior cannot explain a row.
     """
@@ -126,7 +126,7 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
 def shortest_interval(
     prior: Histogram, channel: Channel, copies: Array, confidence: float
 ) -> tuple[Array, Array]:
-    """Return the shortest interval with a share of the posterior, shapes (b,).
+    """Shortest interval with a share of the posterior, shapes (b,).
 
     One end is a bin edge; the other is linear within its bin. Impossible values are cut off.
     """
@@ -137,7 +137,7 @@ def shortest_interval(
 
 
 def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
-    """Return shortest intervals from bin probabilities, shape (b, B)."""
+    """Shortest intervals from bin probabilities, shape (b, B)."""
     up = _from_each_edge(mass, edges, confidence)
     down = -_from_each_edge(mass[:, ::-1], -edges[::-1], confidence)[:, ::-1]
     widths = np.concatenate([up - edges, edges - down], axis=1)

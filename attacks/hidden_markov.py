@@ -116,17 +116,17 @@ class States:
     A: Array
 
     def chances(self, u: Array, s: Array) -> tuple[Array, Array]:
-        """Return likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
+        """Likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
         q, log = Posterior(self.prior, s).chances(u)
         return q.T + np.finfo(float).tiny, log + np.log(self.prior.size)
 
     def given(self, u: Array, s: Array) -> Array:
-        """Return ``b``, shape (n, K, r)."""
+        """``b``, shape (n, K, r)."""
         m, d = self.prior.means, u[:, None] - self.prior.means
         return np.asarray(m + np.einsum("kij,nkj->nki", Posterior(self.prior, s).gain, d))
 
     def mean(self, u: Array, s: Array) -> Array:
-        """Return ``Σ_k q_k b_k``, shape (n, r)."""
+        """``Σ_k q_k b_k``, shape (n, r)."""
         q = posteriors(self.A, self.alpha, self.chances(u, s)[0])
         return np.einsum("nk,nkr->nr", q, self.given(u, s))
 
@@ -147,7 +147,7 @@ class Levels(NamedTuple):
         return cls(L @ Q, Q.T @ half, np.maximum(D, 0.0), p)
 
     def segments(self, u: Array) -> Segments:
-        """Return the posterior of segments of rows u, shape (n, r)."""
+        """Posterior of segments of rows u, shape (n, r)."""
         v, n = u @ self.inverse.T, len(u)
         L = min(n, 1 + SEGMENT_VALUES // u.size)
         length = np.arange(L, 0, -1)
@@ -191,7 +191,7 @@ class Segments(NamedTuple):
         return np.asarray(np.cumsum(steps, axis=0)[:n])
 
     def fitted(self, levels: Levels, s: Array) -> Levels:
-        """Return the levels of an EM step."""
+        """Levels of an EM step."""
         n, rows, both = len(self.v), self.q * self.length, ((0, 1), (0, 1))
         squares = np.tensordot(rows[:, :, None] * self.means, self.means, both)
         spread = levels.D / (1.0 + self.length[:, None] * levels.D)
@@ -208,7 +208,7 @@ class Segments(NamedTuple):
 
 
 def before_each(E: Array) -> Array:
-    """Return log-likelihoods of all rows before a row, after L − 1 of none, shape (L + n,)."""
+    """Log-likelihoods of all rows before a row, after L − 1 of none, shape (L + n,)."""
     n, L = E.shape
     found = np.full(L + n, -np.inf)
     found[L - 1] = 0.0
@@ -218,7 +218,7 @@ def before_each(E: Array) -> Array:
 
 
 def new_states(u: Array, s: Array) -> Fit | None:
-    """Return estimates under levels that jump, or None if rows have no order."""
+    """Estimates under levels that jump, or None if rows have no order."""
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
     B = LEVEL * np.diag(1.0 - s)
     levels = Levels.of(B, np.eye(r) - B, ENDS)
@@ -237,7 +237,7 @@ def new_states(u: Array, s: Array) -> Fit | None:
 
 
 def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
-    """Return the states of the highest score, or None if there is one state or no order."""
+    """States of the highest score, or None if there is one state or no order."""
     near = np.pad(u, ((AROUND, AROUND), (0, 0)), mode="symmetric")
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
@@ -257,7 +257,7 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
 
 
 def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
-    """Return K states by EM from clusters of estimates x, or None if rows have no order."""
+    """K states by EM from clusters of estimates x, or None if rows have no order."""
     n, r = u.shape
     q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
     total = q.sum(axis=0) + 1.0

@@ -20,8 +20,8 @@ Distributions are compared with their means, unless the scheme translates. ``lat
 components of known records and of the copy.
 
 Theory is the error of the FastICA fixed point nearest to the truth, from the true attributes (or
-the adversary's own components), with the attack's signs of τ (``_fastica``). There is none for
-noisy copies, without convergence, if a component loses half of its variance, or for leaks beyond
+the adversary's own components), with the attack's signs of τ (``_fastica``). None for noisy copies,
+without convergence, if a component loses half of its variance, or for leaks beyond
 ``LARGEST_LEAK``.
 
 Without known pairs it fails for attributes of equal distribution; ``latent`` fails with few known
@@ -163,7 +163,7 @@ class Theory:
     rows: Generator
 
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return a function from true records to ``‖x̂ − x‖²``, or None."""
+        """Function from true records to ``‖x̂ − x‖²``, or None."""
         x = some_rows(([block] for block in seen), self.rows())
         s = (x - x.mean(axis=0)) @ self.guide.directions.T
         if leak_deviation((s / s.std(axis=0)).T).max() > HOPELESS_LEAK:

@@ -127,7 +127,7 @@ class OnGrids(Reconstruction):
         return self._in_parts(copies, self._means) @ self.seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends.
+        """Both ends.
 
         Under coloured noise the box of the directions' intervals.
         """
@@ -162,7 +162,7 @@ class OnGrids(Reconstruction):
         return out
 
     def _rarest(self, copies: Sequence[Array]) -> Array:
-        """Return claimed bounds along each direction, (b, N, 2).
+        """Claimed bounds along each direction, (b, N, 2).
 
         NaN without a claim.
         """
@@ -191,7 +191,7 @@ class OnGrids(Reconstruction):
 
 
 def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tuple[Array, Array]:
-    """Return both ends of each row's interval along one direction.
+    """Both ends of each row's interval along one direction.
 
     A point if unexplained.
     """
@@ -225,7 +225,7 @@ class Directions:
     channels: Sequence[Channel]
 
     def copies(self, copies: Sequence[Array]) -> list[Array]:
-        """Return copies, or their sufficient combination, along the directions."""
+        """Copies, or their sufficient combination, along the directions."""
         if self.TW is None:
             return list(copies)
         parts = np.split(self.TW, len(copies), axis=1)
@@ -234,7 +234,7 @@ class Directions:
 
 
 def directions(view: View, groups: Sequence[Indices]) -> Directions:
-    """Return directions with independent noise within every group.
+    """Directions with independent noise within every group.
 
     ``NotApplicable`` if there is no law, or one neither Gaussian nor independent.
     """
@@ -255,7 +255,7 @@ def directions(view: View, groups: Sequence[Indices]) -> Directions:
 
 
 def independent(Sigma: Array) -> tuple[Array, Array]:
-    """Return ``T``, unit lower triangular, and the deviations of ``T z``.
+    """``T``, unit lower triangular, and the deviations of ``T z``.
 
     ``T z`` has independent entries: each attribute less its regression on the attributes before it.
     ``Sigma``, shape (p, p), may be singular.

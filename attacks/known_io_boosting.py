@@ -125,13 +125,13 @@ class Boosted(Reconstruction):
 
 
 def features(estimate: Array, copies: Arrays) -> Array:
-    """Return ``z``, shape (b, N + kn')."""
+    """``z``, shape (b, N + kn')."""
     differences = [later - earlier for earlier, later in pairwise(copies)]
     return np.hstack([estimate, copies[0], *differences])
 
 
 def boosted_trees(z: Array, left: Array) -> Any:
-    """Return trees that predict ``left``, (p,), from ``z``, (p, d).
+    """Trees that predict ``left``, (p,), from ``z``, (p, d).
 
     None if they do not lower the cross-validated error.
     """
@@ -140,7 +140,7 @@ def boosted_trees(z: Array, left: Array) -> Any:
 
 
 def best_count(z: Array, left: Array) -> int:
-    """Return the number of trees of least cross-validated error, in tens.
+    """Number of trees of least cross-validated error, in tens.
 
     Records must be in random order.
     """
@@ -161,7 +161,7 @@ def best_count(z: Array, left: Array) -> int:
 
 
 def grower(**more: Any) -> Any:
-    """Return untrained trees, equal for any number of threads."""
+    """Untrained trees, equal for any number of threads."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     # a random state keeps numpy's global generator unused

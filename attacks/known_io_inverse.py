@@ -48,7 +48,7 @@ class KnownInputOutputInverse(FittedMap):
 
 
 def inverse_map(C_xx: Array, C_xy: Array, spread: Array) -> Array:
-    """Return ``M̂⁺``, shape (N, d), of ``M̂ = C_yx C_xx⁺``.
+    """``M̂⁺``, shape (N, d), of ``M̂ = C_yx C_xx⁺``.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class KnownSpan:
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
-        """Return the span of known records, shape (p, N), with copies (p, n')."""
+        """Span of known records, shape (p, N), with copies (p, n')."""
         return cls(*span(X_p, Y_p), X_p.mean(axis=0))
 
     @property
@@ -152,7 +152,7 @@ class ProjectionMAP(Reconstruction):
 
 
 def beside(left: Array, y: Array, variance: float) -> Array:
-    """Return ``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 below rounding.
+    """``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 below rounding.
 
     ``left = y − G G⁺ y`` and y for scale, shapes (b, n'); the variance is ``σ²``.
     """
@@ -162,7 +162,7 @@ def beside(left: Array, y: Array, variance: float) -> Array:
 
 
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
-    """Return the log of (12.8) up to a constant for one record and its copy.
+    """Log of (12.8) up to a constant for one record and its copy.
 
     Shapes (N,) and (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
     """

@@ -15,8 +15,8 @@ As p grows, ``W`` tends to the joint LLSE's; the error is larger by a factor of 
 map has minimum norm, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is
 worse than the mean; use ``ridge: gcv``.
 
-Theory is the closed form for the fitted map over the other records, in the original coordinates.
-For copies of another width it is 0 if the known records undo the matrix, else unknown.
+Theory is the fitted map's closed form over the other records, in original coordinates. For copies
+of another width it is 0 if the known records undo the matrix, else unknown.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KnownInputOutputRegression(FittedMap):
 
 
 def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float | str) -> Array:
-    """Return ``W = C_xy (C_yy + λ diag C_yy)⁺``, shape (N, d).
+    """``W = C_xy (C_yy + λ diag C_yy)⁺``, shape (N, d).
 
     Parameters
     ----------

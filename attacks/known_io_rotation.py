@@ -9,7 +9,7 @@
 | ``x̂`` | ``M̂ᵀ y`` | (N,) | (12.5) |
 | ``d`` | distance of x from the span, ``‖W_2ᵀ y‖`` | scalar | |
 | ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
-| ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
+| ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, its complement for θ > π/2 | scalar | |
 
 The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
 record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. The adversary knows every record's
@@ -89,7 +89,7 @@ class KnownInputOutputRotation(RowAttack):
 
 
 def span(X: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """Return bases of the span of X and of the rest, and ``M`` on the first.
+    """Bases of the span of X and of the rest, and ``M`` on the first.
 
     Rows of ``Y``, shape (p, n'), are ``M x`` of those of ``X``, shape (p, N).
     """
@@ -117,7 +117,7 @@ class FittingRotations:
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
-        """Return the matrices for known records and copies of shape (p, N).
+        """Matrices for known records and copies of shape (p, N).
 
         Records may be dependent. That ``Y_p`` is a rotation of ``X_p`` is *not checked*.
         """
@@ -137,11 +137,11 @@ class FittingRotations:
         return int(self.rest.shape[1])
 
     def inside(self, y: Array) -> Array:
-        """Return the known part of the records, shape (b, N)."""
+        """Known part of the records, shape (b, N)."""
         return self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T
 
     def outside(self, y: Array) -> Array:
-        """Return coordinates of the unknown part, up to a rotation, shape (b, c)."""
+        """Coordinates of the unknown part, up to a rotation, shape (b, c)."""
         return (y - self.copied_centre) @ self.rest_transformed
 
 
@@ -177,7 +177,7 @@ class RotationGuess(Reconstruction):
 
 
 def success_probability(length: Array, distance: Array, tolerance: float, unknown: int) -> Array:
-    """Return ``ρ(x, ε)``, the probability of a guess within ``ε‖x‖``.
+    """``ρ(x, ε)``, the probability of a guess within ``ε‖x‖``.
 
     A guess is a random fitting rotation. Source: ERRATA to (12.6).
 

@@ -124,7 +124,7 @@ class KnownSampleAttack(RowAttack):
 
 
 def alignment(view: View, K: Array) -> tuple[Array, Array]:
-    """Return minimum-variance weights, (k,), and the pooling matrix, (N, kN).
+    """Minimum-variance weights, (k,), and the pooling matrix, (N, kN).
 
     ``K`` is the covariance of the copies side by side.
     """
@@ -162,7 +162,7 @@ class TurnedBack(LinearMap):
 
 
 def turning(z: Array, variances: Array, size: int) -> Array:
-    """Return ``Q = E ΩᵀΩ`` of the axes of ``size`` records, shape (N, N).
+    """``Q = E ΩᵀΩ`` of the axes of ``size`` records, shape (N, N).
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def turning(z: Array, variances: Array, size: int) -> Array:
 
 
 def axes(covariance: Array) -> Array:
-    """Return eigenvectors as columns, largest eigenvalue first."""
+    """Eigenvectors as columns, largest eigenvalue first."""
     return np.linalg.eigh(np.atleast_2d(covariance))[1][:, ::-1]
 
 
@@ -193,7 +193,7 @@ class Signs(NamedTuple):
 
 
 def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
-    """Return signs D that bring ``a·D`` nearest to ``b`` by energy statistic.
+    """Signs D that bring ``a·D`` nearest to ``b`` by energy statistic.
 
     Axes are scaled by the deviations of ``a``.
 
@@ -229,7 +229,7 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
 
 
 def energy(a: Array, b: Array) -> float:
-    """Return ``2 ∫ (F_a − F_b)²`` of two samples, the energy statistic.
+    """``2 ∫ (F_a − F_b)²`` of two samples, the energy statistic.
 
     In one dimension (szekely2004).
     """

@@ -77,7 +77,7 @@ class JointLLSE(LinearAttack):
 
 
 def known_together(view: View, law: KroneckerNoise, levels: Levels) -> tuple[Array, Pencil, Array]:
-    """Return the mean, pencil and grain of each coalition's own view, stacked.
+    """Mean, pencil and grain of each coalition's own view, stacked.
 
     Mean and grain have shape (B, N), or (N,) if equal for all coalitions. ``levels`` index the
     view's copies.
@@ -110,7 +110,7 @@ def _offset(W: Array, mu: Array) -> Array:
 
 
 def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array:
-    """Return ``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN), li2012 (6).
+    """``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN), li2012 (6).
 
     Parameters
     ----------

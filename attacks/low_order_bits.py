@@ -13,8 +13,8 @@ Bayes' rule weights the candidates that last digits do not exclude.
 
 The generator of each copy's noise is the most likely one. ``r`` is 1 if a smooth law rounded to
 doubles or to a public grid is as likely. Attributes are treated one at a time. With more than 4,096
-candidates the estimate is linear. *Not checked*: that a copy is ``x + z`` by one addition; for a
-copy drawn from another copy the digits mislead.
+candidates the estimate is linear. *Not checked*: a copy is ``x + z`` by one addition; digits of a
+copy drawn from another mislead.
 
 Reference: jin2022. ``attacks: all`` omits this attack, which needs ``step``.
 """
@@ -192,7 +192,7 @@ class _Candidates(Reconstruction):
 
 
 def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
-    """Return candidates and prior, (C,); None if one or too many."""
+    """Candidates and prior, (C,); None if one or too many."""
     if isinstance(view.given, UnpairedRecords):
         values, counts = np.unique(view.given.original[:, j], return_counts=True)
         return (values, counts / counts.sum()) if 1 < len(values) <= MOST_CANDIDATES else None
@@ -219,11 +219,11 @@ class Posterior:
     """Copy index, generator and grid of each copy with an identified generator."""
 
     def weights(self, copies: Array) -> Array:
-        """Return ``q_c``, shape (b, C); a row is 0 if no candidate is possible."""
+        """``q_c``, shape (b, C); a row is 0 if no candidate is possible."""
         return shares(self._joint(copies))
 
     def fitted(self, copies: Array) -> Posterior:
-        """Return the posterior with its prior refitted to the copies by EM."""
+        """Posterior with its prior refitted to the copies by EM."""
         likelihood, p = self._joint(copies) / self.prior, self.prior
         for _ in range(EM_STEPS):
             p = shares(shares(likelihood * p).mean(axis=0) + UNLIKELY * self.prior)

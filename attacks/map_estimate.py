@@ -118,7 +118,7 @@ class MaximumAPosteriori(RowAttack):
 
 
 def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estimate:
-    """Return an estimator of one attribute's posterior mode or mean.
+    """Estimator of one attribute's posterior mode or mean.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estim
 def posterior_estimate(
     values: Array, shares: Array, channel: Channel, copies: Array, mode: bool
 ) -> Array:
-    """Return mode or mean of the posterior over values, shape (b,).
+    """Mode or mean of the posterior over values, shape (b,).
 
     A row that no value explains gets the estimate from its copies alone.
 

@@ -120,7 +120,7 @@ class MixtureEstimate(RowAttack):
 
 
 def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]) -> PosteriorMean:
-    """Return the posterior mean, with noise treated as Gaussian."""
+    """Posterior mean, with noise treated as Gaussian."""
     seen, most = Seen.of(view), attack.parameters.components
     share, A, mu, steps = seen.pencil.share, seen.pencil.basis, seen.mu, view.steps()
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
@@ -150,7 +150,7 @@ def on_lattices(
     first: int = 0,
     steps: Array | None = None,
 ) -> OnLattices:
-    """Return posterior means of attributes from ``first``, ``mu + A v``.
+    """Posterior means of attributes from ``first``, ``mu + A v``.
 
     With fitted weights; ``steps`` are by default the recorded ones.
     """
@@ -169,7 +169,7 @@ def fitted_prior(
     inputs: Sequence[Array],
     placing: Placing | None = None,
 ) -> Mixture:
-    """Return the mixture learnt from rows.
+    """Mixture learnt from rows.
 
     Once for equal ``kind`` and ``inputs``. ``inputs`` determine ``rows`` and ``start``. Other
     parameters as for ``learn``.
@@ -178,7 +178,7 @@ def fitted_prior(
 
 
 def least_noise(view: View) -> Array:
-    """Return weights ``W`` of the least noisy unbiased combination, (N, kN).
+    """Weights ``W`` of the least noisy unbiased combination, (N, kN).
 
     ``NotApplicable`` without a noise law.
     """
@@ -191,7 +191,7 @@ def least_noise(view: View) -> Array:
 
 
 def generalised_least_squares(K_Z: Array, N: int) -> Array:
-    """Return the weights of the least noisy unbiased combination, (N, kN).
+    """Weights of the least noisy unbiased combination, (N, kN).
 
     ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺`` with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked. ``H U Hᵀ``
     has no effect if ``K_Z`` is invertible (Rao 1971, unified theory of least squares).
@@ -205,7 +205,7 @@ def generalised_least_squares(K_Z: Array, N: int) -> Array:
 
 
 def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
-    """Return the data's mean and covariance, and the combination's noise.
+    """Data's mean and covariance, and the combination's noise.
 
     Data moments are known or estimated. Shapes (N,), (N, N) and (N, N).
     """
@@ -245,13 +245,13 @@ class Seen:
 
     @classmethod
     def of(cls, view: View) -> Seen:
-        """Return a coalition's combination; ``NotApplicable`` without a law."""
+        """Coalition's combination; ``NotApplicable`` without a law."""
         W = least_noise(view)
         mu, K, Sigma_r = normal_prior(view, W)
         return cls(W, view.centre, mu, Pencil.of(K, Sigma_r))
 
     def coordinates(self, copies: Sequence[Array]) -> Array:
-        """Return ``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
+        """``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
         found = -self.pencil.inverse @ (self.mu - self.centre)[:, None]
         for copy, W in zip(
             copies, np.split(self.pencil.inverse @ self.W, len(copies), axis=1), strict=True
@@ -260,7 +260,7 @@ class Seen:
         return found.T
 
     def values(self, u: Array) -> Array:
-        """Return ``mu + A u`` in data units, shape (b, N)."""
+        """``mu + A u`` in data units, shape (b, N)."""
         return np.ascontiguousarray((self.pencil.basis @ u.T + self.mu[:, None]).T)
 
 
@@ -274,7 +274,7 @@ class PosteriorMean(Reconstruction):
         return self.placed.mean(self.seen.coordinates(copies))
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return shortest intervals; lattices are treated as continuous."""
+        """Shortest intervals; lattices are treated as continuous."""
         ends, wide = np.empty((2, *copies[0].shape)), self.posterior.size * len(POINTS)
         for start, stop in evenly(0, len(copies[0]), wide, CHUNK_VALUES):
             u = self.seen.coordinates([copy[start:stop] for copy in copies])
@@ -288,7 +288,7 @@ class PosteriorMean(Reconstruction):
 def shortest_of_mixture(
     q: Array, mean: Array, std: Array, confidence: float
 ) -> tuple[Array, Array]:
-    """Return both ends, shapes (b,), of shortest intervals of normal mixtures.
+    """Both ends, shapes (b,), of shortest intervals of normal mixtures.
 
     One end is on a grid of an eighth of the mixture's deviation. The other is interpolated. q and means
     have shape (b, K), deviations (K,), 0 for an atom.

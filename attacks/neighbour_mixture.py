@@ -23,10 +23,10 @@ rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is 
 The share that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, cycles and codes of designs, households and panels, and
-where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group alike records, or place them near. Other noise
-is treated as Gaussian.
-*Not checked*: noise that is independent between rows, and dependence of equal form along the rows.
+clustered or heaped attributes, random walks, cycles and codes of designs, households and panels,
+and where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group or order similar
+records. Other noise is treated as Gaussian.
+*Not checked*: independent noise between rows, and constant dependence along the rows.
 """
 
 from __future__ import annotations
@@ -281,14 +281,14 @@ class Neighbourhood:
         return max(self.filtered.neighbours, OVERLAP, *WINDOWS)
 
     def folds(self, rows: Indices) -> Indices:
-        """Return folds, quarters of the table.
+        """Folds, quarters of the table.
 
         Neighbours' features contain a row's own noise, so few may be in other folds.
         """
         return np.clip(rows * FOLDS // self.count, 0, FOLDS - 1)
 
     def of(self, stretches: Iterable[Stretch]) -> Rows:
-        """Return the rows of all stretches."""
+        """Rows of all stretches."""
         held, seen = list(stretches), self.alone.seen
         u = [seen.coordinates(copies) for _, copies, _ in held]
         y = ((seen.values(each), first) for each, (first, *_) in zip(u, held, strict=True))
@@ -328,7 +328,7 @@ class Groups(NamedTuple):
     effects: Array
 
     def at(self, rows: Indices) -> Array:
-        """Return predictions of some rows, shape (b, r)."""
+        """Predictions of some rows, shape (b, r)."""
         return self.effects[self.parts[rows]]
 
 
@@ -351,7 +351,7 @@ class Near(NamedTuple):
     weights: Array
 
     def means(self, rows: Indices) -> Array:
-        """Return means of other rows among the nearest, shape (len(NEAREST), b, r)."""
+        """Means of other rows among the nearest, shape (len(NEAREST), b, r)."""
         near = self.tree.query(self.points[rows], min(NEAREST[-1], len(self.u)))[1]
         others = (near != rows[:, None]).astype(np.float64)
         sums = [
@@ -361,7 +361,7 @@ class Near(NamedTuple):
         return np.array([total / count[:, None] for total, count in sums])
 
     def at(self, rows: Indices) -> Array:
-        """Return predictions of some rows, shape (b, r)."""
+        """Predictions of some rows, shape (b, r)."""
         return np.asarray(np.einsum("kr,kbr->br", self.weights, self.means(rows)))
 
 
@@ -394,7 +394,7 @@ def fitted_groups(
 
 
 def near_rows(points: Array, u: Array) -> Near | None:
-    """Return near rows by points, shape (n, d), or None if u does not resemble them.
+    """Near rows by points, shape (n, d), or None if u does not resemble them.
 
     Each coordinate of u uses the mean of least error in evenly spread rows.
     """
@@ -411,7 +411,7 @@ def near_rows(points: Array, u: Array) -> Near | None:
 
 
 def random_effects(codes: Indices, u: Array) -> Groups | None:
-    """Return groups by codes from 0, or None if their means do not differ.
+    """Groups by codes from 0, or None if their means do not differ.
 
     ``E[u] = Σ u / (m + ω²/τ²)`` by m rows in other parts, with the variances τ² between and ω² within
     groups by analysis of variance.
@@ -439,13 +439,13 @@ def random_effects(codes: Indices, u: Array) -> Groups | None:
 
 
 def shown_values(view: View) -> list[NDArray[np.generic]]:
-    """Return shown columns of numbers and codes."""
+    """Shown columns of numbers and codes."""
     found = [each.values for each in view.shown() if each.copy in (0, *view.copies)]
     return [values for values in found if values.dtype.kind != "U"]
 
 
 def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
-    """Return ``B`` with nonnegative weights of predictions by groups, the last features.
+    """``B`` with nonnegative weights of predictions by groups, the last features.
 
     A negative weight would find the row's own value, which others' sums lack.
     """
@@ -463,7 +463,7 @@ def with_groups(B: Array, f: Array, u: Array, fold: Indices) -> Array:
 
 
 def fitted_chains(view: View, y: Array, s: Array, group: int, needed: bool) -> list[Chain]:
-    """Return each attribute's chain, of noise variances ``s``; none if all rows are independent.
+    """Each attribute's chain, of noise variances ``s``; none if all rows are independent.
 
     All if ``needed``. Noise adds no dependence: rows without memory in clearer copies have none.
     Likewise for chains, if the clearer noise spans a step of the grid, and for moves that do not
@@ -518,7 +518,7 @@ def samples(reach: int, blocks: Iterable[list[Array]], share: float) -> Iterator
 
 
 def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
-    """Return a normal prior of ``[u, p]``, with covariance K of u, and its rows."""
+    """Normal prior of ``[u, p]``, with covariance K of u, and its rows."""
     v, s = np.hstack([u, p]), np.append(s, np.zeros(p.shape[1]))
     covariance = np.cov(v.T, bias=True)
     V, k = covariance - np.diag(s), len(K)
@@ -534,7 +534,7 @@ def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
 
 
 def by_unit(seen: Seen) -> tuple[Array, Array]:
-    """Return each attribute's deviation, and the map of ``u`` to attributes."""
+    """Each attribute's deviation, and the map of ``u`` to attributes."""
     unit = np.linalg.norm(seen.pencil.basis, axis=1)
     unit = np.where(unit > 0.0, unit, 1.0)
     return unit, seen.pencil.basis / unit[:, None]
@@ -581,7 +581,7 @@ class WithNeighbours(Reconstruction):
         return found
 
     def each(self, rows: Rows, P: Array) -> list[Estimate]:
-        """Return functions to each estimate in data units, the filter's first."""
+        """Functions to each estimate in data units, the filter's first."""
         A_1, u = by_unit(self.near.alone.seen)[1], rows.u
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
 
@@ -602,7 +602,7 @@ def normal_scores(values: Array, knots: Array) -> Array:
 
 
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
-    """Return means of windows about rows, without the rows.
+    """Means of windows about rows, without the rows.
 
     Shape (len(rows), d len(WINDOWS)). Of values, shape (b, d), from place ``first`` of the table.
     Windows end with groups of ``group`` rows, and with the values.
@@ -618,7 +618,7 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
 
 
 def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0, centres: int = 2) -> Array:
-    """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold.
+    """``B``, shape (FOLDS, F, r), each without the rows of its fold.
 
     Shrunk to the best average of the first ``centres`` predictions of r features each. Of least error
     out of fold, by coordinate, with or without the last ``scores`` features. A line's share of a row is
@@ -654,13 +654,13 @@ def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0, centres: i
 
 
 def predicted(f: Array, fold: Indices, B: Array) -> Array:
-    """Return ``P``, shape (b, r)."""
+    """``P``, shape (b, r)."""
     every = (f @ np.hstack(list(B))).reshape(len(f), len(B), -1)
     return every[np.arange(len(f)), fold]
 
 
 def saved(known: Array, s: Array, basis: Array) -> float:
-    """Return the largest share of an attribute's linear error that predictions save.
+    """Largest share of an attribute's linear error that predictions save.
 
     ``known`` is their share of the noise-free variance, (r,). Other rows of noisier copies know no
     more, so clearer copies' largest share gives a bound.
@@ -671,7 +671,7 @@ def saved(known: Array, s: Array, basis: Array) -> float:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps, (r, c), to useful predictions, or the best, and their components."""
+    """Maps, (r, c), to useful predictions, or the best, and their components."""
     gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
     z = np.sqrt(len(u)) * gain.mean(axis=0) / (gain.std(axis=0) + TINY)
     sure = np.flatnonzero(z >= min(SURE_OF, z.max()))
@@ -680,14 +680,14 @@ def useful(u: Array, P: Array) -> list[Array]:
 
 
 def components(P: Array, most: int) -> Array:
-    """Return the map to the leading standardised components of predictions."""
+    """Map to the leading standardised components of predictions."""
     values, Q = descending_eigen(np.atleast_2d(np.cov(P.T, bias=True)))
     kept = values[:most] > 1e-9 * values[0]
     return Q[:, :most][:, kept] / np.sqrt(values[:most][kept])
 
 
 def least_risk(errors: Array, slopes: Array) -> Array:
-    """Return nonnegative weights of least risk, shape (E, N), sums 1.
+    """Nonnegative weights of least risk, shape (E, N), sums 1.
 
     Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
 

@@ -64,7 +64,7 @@ class PartialDisclosure(LinearAttack):
 
 
 def given(K_X: Array, known: Indices, noise: Array | None = None) -> tuple[Array, Array]:
-    """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
+    """``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
     ``K_X`` may be singular. Known values may have noise of variances ``noise``, shape (|K|,). Then
     ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of ``K_{X|K} = K_X − B K_KX`` is 0.

@@ -91,7 +91,7 @@ class PCAFilter(LinearAttack):
 
 
 def components_kept(values: Array, components: int | str | VarianceShare) -> int:
-    """Return p, from 1 to N.
+    """p, from 1 to N.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ class Bayes(Inference):
     own_prior: bool = True
 
     def counting(self, copies: int) -> Sequence[int]:
-        """Return the best copy's place if others change the evidence alone, never to 0."""
+        """Best copy's place if others change the evidence alone, never to 0."""
         return [self.law.best - 1] if self._by_best(copies) else range(copies)
 
     def _by_best(self, copies: int) -> bool:
@@ -146,7 +146,7 @@ class Bayes(Inference):
         return chain and len(set(law.levels)) == copies
 
     def mixture(self, copies: Sequence[Codes]) -> tuple[Array, Codes] | None:
-        """Return w, with ``w / (1 − w) = p q_y / ((1 − p) π_y)``, and y of the best copy."""
+        """w, with ``w / (1 − w) = p q_y / ((1 − p) π_y)``, and y of the best copy."""
         place = self.law.best - 1
         p, y = self.law.levels[place], copies[place]
         if p == 1.0 or not self._by_best(len(copies)):
@@ -155,7 +155,7 @@ class Bayes(Inference):
         return kept / (kept + self.law.redrawn_as(p, y)), y
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior, shape (b, s).
+        """Posterior, shape (b, s).
 
         ``AuditorError`` if the law excludes the copies.
         """
@@ -175,7 +175,7 @@ class Bayes(Inference):
         return joint
 
     def joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
-        """Return ``P(x, y_1 … y_k)`` up to a factor per record, shape (b, s)."""
+        """``P(x, y_1 … y_k)`` up to a factor per record, shape (b, s)."""
         if not self.law.by_retention:
             return prior * self.law.likelihood(copies)
         if self.law.multilevel:
@@ -186,7 +186,7 @@ class Bayes(Inference):
 def chain_joint(
     prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True
 ) -> Array:
-    """Return ``P(x, y_1 … y_k)`` of k multilevel copies, shape (b, s).
+    """``P(x, y_1 … y_k)`` of k multilevel copies, shape (b, s).
 
     Up to a factor per record. Impossible copies get 0 if the law is ``exact``, otherwise a floor.
     """
@@ -210,7 +210,7 @@ def chain_joint(
 
 
 def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor per record, (b, s)."""
+    """``q(x)·Π T(p_i)[x, y_i]`` up to a factor per record, (b, s)."""
     rows = np.arange(copies[0].size)
     scores, allowed = (np.full((rows.size, law.size), value) for value in (0.0, True))
     for level, y in zip(law.levels, copies, strict=True):
@@ -228,7 +228,7 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
 
 
 def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
-    """Return ``(f − (1 − p)π) / p``, shape (s,).
+    """``(f − (1 − p)π) / p``, shape (s,).
 
     Negative values are set to 0, the rest normalised.
     """
@@ -240,7 +240,7 @@ def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None)
 
 
 def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
-    """Return the maximum-likelihood prior, shape (s,), the limit of EM.
+    """Maximum-likelihood prior, shape (s,), the limit of EM.
 
     ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where
     ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Source: agrawal2001.
@@ -258,7 +258,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
 
 
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
-    """Return the prior under a transition matrix T, shape (s, s), row x.
+    """Prior under a transition matrix T, shape (s, s), row x.
 
     By EM (agrawal2001), or least squares of ``Tᵀ q = f``, negative values set to 0, sum 1.
     """

@@ -88,7 +88,7 @@ class _Matched(Reconstruction):
 
 
 def match(y: Array, x: Array, o: float = 1.0) -> Match:
-    """Return the quantile map of one attribute from copy to sample values.
+    """Quantile map of one attribute from copy to sample values.
 
     ``o`` is 1, or −1 if the copy reverses the attribute.
     """

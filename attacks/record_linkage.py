@@ -9,7 +9,7 @@ The odds compare a row's likelihood as the target's copy and as any person's (Fe
 | ``m, K_{X|K}`` | ``mu_X + B (x_K − mu_K)`` and its covariance, given the known | (N,), (N, N) | ``partial_disclosure`` |
 | odds | ``N(ȳ; m, K_{X|K} + Sigma_r) / N(ȳ; mu_X, K_X + Sigma_r)`` | scalar | fellegi1969 |
 | distance | ``(ȳ_K − x_K)ᵀ (Sigma_r,KK + D)⁻¹ (ȳ_K − x_K)``: Mahalanobis, on the known attributes alone | scalar | |
-| ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
+| ``D`` | diagonal covariance of the noise in the adversary's ``x_K`` | (|K|, |K|) | |
 | assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
 On normal data no rule names more rows correctly than the odds. The assignment is the
@@ -160,7 +160,7 @@ def _known_channels(view: View, K_X: Array, own: Array) -> list[Channel]:
 
 
 def whitening(M: Array, K_X: Array) -> Array:
-    """Return ``R`` with ``RᵀR = M⁻¹``, shape (N, N), with a least variance."""
+    """``R`` with ``RᵀR = M⁻¹``, shape (N, N), with a least variance."""
     _, std = in_own_units(K_X)
     unit = np.where(std > 0, std, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(unit, unit))

@@ -109,7 +109,7 @@ class SampleEstimate(RowAttack):
 
 
 def seen_with(view: View, known: Array) -> Seen:
-    """Return a coalition's combination, with ``K`` improved by records.
+    """Coalition's combination, with ``K`` improved by records.
 
     Known records have shape (m, N).
 
@@ -126,7 +126,7 @@ def seen_with(view: View, known: Array) -> Seen:
 def weighed_covariance(
     from_records: Array, m: int, from_copies: Array, n: int, Sigma_r: Array
 ) -> Array:
-    """Return the data's covariance from m records and n copies, shape (N, N).
+    """Data's covariance from m records and n copies, shape (N, N).
 
     Weighted by precision, per attribute: variances are ``2K²/m``, and ``2(K + Sigma_r)²/n`` for the
     copies. Roots of the weights on both sides keep the sum positive semi-definite.
@@ -163,12 +163,12 @@ class Kernel:
             yield slice(start, stop), q, log_sum - 0.5 * (z**2).sum(axis=1)
 
     def log_likelihood(self, u: Array) -> float:
-        """Return the log-likelihood of rows, up to a constant of all kernels."""
+        """Log-likelihood of rows, up to a constant of all kernels."""
         found = len(u) * float(np.log(self._scale).sum())
         return found + sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(u))
 
     def mean(self, u: Array) -> Array:
-        """Return ``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r).
+        """``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r).
 
         g is the kernel's share of the variance.
         """
@@ -223,7 +223,7 @@ class OverRecords(Reconstruction):
         return np.concatenate(means)
 
     def log_likelihood(self, copies: Arrays) -> float:
-        """Return the log-likelihood of rows; an impossible row counts ``LEAST``."""
+        """Log-likelihood of rows; an impossible row counts ``LEAST``."""
         return sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(copies))
 
     def _weigh(self, copies: Arrays) -> Iterator[tuple[list[Array], Array, Array]]:

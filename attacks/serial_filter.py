@@ -15,17 +15,17 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
 | ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
-The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
-fit the filter. Neighbours are used only if rows have memory (``_spectra.has_memory``) and they help by
-``SURE_OF`` standard errors. Without them and lines the result is ``llse``. Tables of more than
-``MOST_LINE_ROWS`` rows have no trends or lines, and about so many of their rows fit the spectra.
+The number of lags minimises Stein's unbiased risk on the half of the segments held out. Neighbours
+are used only if rows have memory (``_spectra.has_memory``) and neighbours help by ``SURE_OF``
+standard errors. Without neighbours and lines the result is ``llse``. Above ``MOST_LINE_ROWS`` rows,
+no trends or lines are sought, and about so many rows fit the spectra.
 
 For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
 error of the fitted filter on this table, for ``perfect`` knowledge. Fitted to the
 noise that it filters, it passes 1 to 5 % more of it.
 
-*Not checked*: the serial law of the noise, stationary data, and for trends noise that is
-independent between rows. Beyond ``MOST_DIRECTIONS`` directions there is no memory.
+*Not checked*: the serial law of the noise, stationary data, and for trends independent noise of
+rows. Beyond ``MOST_DIRECTIONS`` directions memory is ignored.
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
 
@@ -115,7 +115,7 @@ class SerialFilter(RowAttack):
         lags = starts.get("lags", release.get("lags", LAGS))
         parts = (centred(view.weights, copies, mu) for copies in blocks)
         seen, law = view.released, view.law and view.law.serial
-        # of a large table, moments and a block stand for all rows
+        # of a large table, moments and a block represent all rows
         first = [next(parts) if seen.count > MOST_LINE_ROWS else np.hstack(list(parts))]
         make = partial(fitted, view, K_X, K_Z, lags, chain(first, parts))
         kind = self.name, law, isinstance(view.knowledge, Perfect), lags, seen.count
@@ -132,9 +132,9 @@ class SerialFilter(RowAttack):
 def fitted(
     view: View, K_X: Array, K_Z: Array, lags: Sequence[int], parts: Iterable[Array]
 ) -> Filtered:
-    """Return the filter of centred rows, given the covariances of data and noise.
+    """Filter of centred rows, given the covariances of data and noise.
 
-    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
+    ``parts`` have shapes (N, b); one part if lines are possible. ``lags`` as for ``fitted_taps``.
     """
     mu, count = view.data_moments[0], view.released.count
     serial = None if view.law is None else view.law.serial
@@ -171,7 +171,7 @@ def fitted(
 
 
 def span(K: Array) -> Array:
-    """Return the projection of rows of covariance K to directions that vary, transposed."""
+    """Projection of rows of covariance K to directions that vary, transposed."""
     unit = np.sqrt(np.where(np.diag(K) > 0.0, np.diag(K), 1.0))
     values, Q = np.linalg.eigh(K / np.outer(unit, unit))
     Q = Q[:, values > SAME * values[-1]]
@@ -179,18 +179,18 @@ def span(K: Array) -> Array:
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
-    """Return ``r_0 … r_{lags − 1}`` of the noise."""
+    """``r_0 … r_{lags − 1}`` of the noise."""
     return np.eye(1, lags)[0] if serial is None else serial.autocorrelations(lags)
 
 
 def segment_length(rows: int, directions: int) -> int:
-    """Return the rows of a segment, a power of two; 0 if rows are too few."""
+    """Rows of a segment, a power of two; 0 if rows are too few."""
     most = min(LONGEST, rows // FEWEST_SEGMENTS, SPECTRUM_VALUES // max(1, directions**2))
     return 1 << (most.bit_length() - 1) if most >= 8 else 0
 
 
 def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
-    """Return ``Σ w_i y_i − μ``, shape (N, b), contiguous (ten times as fast)."""
+    """``Σ w_i y_i − μ``, shape (N, b), contiguous (ten times as fast)."""
     return (
         np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T)
         - mu[:, None]
@@ -213,7 +213,7 @@ def segments(parts: Iterable[Array], length: int, apart: int = 1) -> Iterator[Ar
 def fitted_taps(
     stretches: Iterable[Array], r: Array, nu: Array, count: int, lags: Sequence[int]
 ) -> Array:
-    """Return taps, of all rows and without each fold, (1 + FOLDS, 2m + 1, d, d).
+    """Taps, of all rows and without each fold, (1 + FOLDS, 2m + 1, d, d).
 
     Lag 0 alone if unsure.
 
@@ -253,7 +253,7 @@ def fitted_taps(
 def chosen_lags(
     odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array, tried: Sequence[int]
 ) -> int:
-    """Return the lags of least risk for both halves; 1 if unsure."""
+    """Lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
     for lags in dict.fromkeys(tried):
@@ -306,16 +306,16 @@ class Filtered(Reconstruction):
         return replace(self, first=first) if self.lines.frequencies.size else self
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates; the ends of the table are mirrored."""
+        """Estimates; the ends of the table are mirrored."""
         y, m = self._parted(self.weights, copies)
         return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
 
     def crossed(self, copies: Sequence[Array], fold: Indices) -> tuple[Array, Array]:
-        """Return estimates, and predictions from other rows and lines alone, shapes (b, N).
+        """Estimates, and predictions from other rows and lines alone, shapes (b, N).
 
-        Predictions are ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, the best linear ones
-        if the spectrum is true: ``I − G = N S_Y⁻¹``. Taps are fitted without the ``fold`` of a row, shape
-        (b,), and so without its noise. For noise that is independent between rows.
+        Predictions are ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, best linear if
+        the spectrum is true: ``I − G = N S_Y⁻¹``. Taps are fitted without the ``fold`` of a row,
+        shape (b,), and so without its noise. For noise that is independent between rows.
         """
         y, m = self._parted(self.weights, copies)
         A, c = self.pencil.basis, self.pencil.inverse @ y
@@ -338,7 +338,7 @@ class Filtered(Reconstruction):
         return y - m, m
 
     def expected(self, x: Array) -> Array | None:
-        """Return the error given the taps, shape (b,).
+        """Error given the taps, shape (b,).
 
         None if moments were estimated. ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h
         diag(ν) g_kᵀ) Aᵀ`` in the filter's coordinates. Not exact for the first and last rows, where
@@ -380,12 +380,12 @@ class Filtered(Reconstruction):
 
 
 def response(taps: Array) -> Spectrum:
-    """Return the transform of taps, (2m + 1, d, d), for pieces of at least four times 2m rows."""
+    """Transform of taps, (2m + 1, d, d), for pieces of at least four times 2m rows."""
     return np.fft.rfft(taps, 1 << max(4, (4 * len(taps) - 4).bit_length()), axis=0)
 
 
 def convolved(c: Array, G: Spectrum, more: int) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − more).
+    """``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − more).
 
     Of c, shape (d, n), and the ``response`` of ``more + 1`` taps. Importing ``scipy.signal`` takes
     0.6 seconds.

@@ -110,7 +110,7 @@ class SerialBayes(Inference):
         return replace(self, started=[])
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior of consecutive records.
+        """Posterior of consecutive records.
 
         ``AuditorError`` on copies impossible by law.
         """
@@ -133,7 +133,7 @@ def likelihood(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
 
 
 def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -> Array | None:
-    """Return ``A``, shape (s, s), or None if independence predicts as well.
+    """``A``, shape (s, s), or None if independence predicts as well.
 
     ``started`` may hold the result for another draw of these copies: the decision then holds, and
     EM starts there.
@@ -156,7 +156,7 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
 
 
 def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
-    """Return ``A`` by EM from windows, shape (T, s, w).
+    """``A`` by EM from windows, shape (T, s, w).
 
     And their log-likelihoods, (w,). The likeliest of several starts is continued until it predicts
     other windows worse.
@@ -177,7 +177,7 @@ def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
 
 
 def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, float]:
-    """Return ``A`` after EM steps, and the last log-likelihood."""
+    """``A`` after EM steps, and the last log-likelihood."""
     before = -np.inf
     for _ in range(steps):
         _, moves, now = expected(A, prior, seen)
@@ -202,7 +202,7 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α`` up to a factor, shape (T, s, w), and log-likelihoods, (w,).
+    """``α`` up to a factor, shape (T, s, w), and log-likelihoods, (w,).
 
     Of chain ``A`` from ``pi``, shape (s,). Sums are 1 in every ``RESCALED``-th step.
     """
@@ -217,20 +217,20 @@ def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
 
 
 def posteriors(A: Array, pi: Array, B: Array) -> Array:
-    """Return every record's posterior given its neighbours, shape (b, s)."""
+    """Every record's posterior given its neighbours, shape (b, s)."""
     seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
     alpha, gamma = forward(A, pi, seen)[0], forward(A.T, np.ones(len(A)), seen[::-1])[0][::-1]
     return by_row(alpha[WARM_UP:stop] * (A @ gamma[WARM_UP + 1 : stop + 1]))[: len(B)]
 
 
 def by_row(P: Array) -> Array:
-    """Return posteriors of rows, (b, s), from those of windows up to a factor, (T, s, w)."""
+    """Posteriors of rows, (b, s), from those of windows up to a factor, (T, s, w)."""
     rows = P.transpose(2, 0, 1).reshape(-1, P.shape[1])
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def expected(A: Array, pi: Array, B: Array) -> tuple[Array, Array, float]:
-    """Return posteriors of windows, ``ξ`` summed over windows, (s, s), and the log-likelihood.
+    """Posteriors of windows, ``ξ`` summed over windows, (s, s), and the log-likelihood.
 
     E step of baum1970; posteriors are up to a factor. ``γ`` is ``α`` in reverse with a uniform start.
     """

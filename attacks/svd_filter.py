@@ -33,7 +33,7 @@ class SVDFilter(SampleFilter):
 
 
 def worth_keeping(values: Array, variance: float) -> int:
-    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N if no eigenvalue is below.
+    """``k = min{j : λ̂_j < 2σ²} − 1``, or N if no eigenvalue is below.
 
     Examples
     --------

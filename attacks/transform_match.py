@@ -17,9 +17,8 @@
 | ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
 
 One known record suffices unless two of its coefficients are equal. Dropped coefficients are
-estimated by least squares, with the ridge of known-io-regression. Theory is the error of that
-estimate, if exactly one coefficient fits each column to the last digits. Only the first copy is
-used.
+estimated by least squares, with the ridge of known-io-regression. Theory is its error, if exactly
+one coefficient fits each column to the last digits. Only the first copy is used.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ class Named(Reconstruction):
 
     @classmethod
     def of(cls, C: Array, m: Array, K: Array, records: int | None, gaps: Array) -> Named:
-        """Return the best assignment for distances of shape (n', N).
+        """Best assignment for distances of shape (n', N).
 
         ``records`` were used for the moments; None for exact ones.
         """
@@ -161,7 +160,7 @@ class Named(Reconstruction):
 
 
 def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
-    """Return ``g``, (n', N), by the column values nearest to ``c``, (p, N)."""
+    """``g``, (n', N), by the column values nearest to ``c``, (p, N)."""
     nearest: Array = np.array(np.inf)
     for copies in blocks:
         columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
@@ -177,7 +176,7 @@ def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
 
 
 def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array, int]) -> Array:
-    """Return ``g``, shape (n', N), from the columns' mean and covariance."""
+    """``g``, shape (n', N), from the columns' mean and covariance."""
     mean, covariance, _ = columns
     stated, own = (deviations(each) for each in (K, covariance))
     return (mean[:, None] - m) ** 2 + (own[:, None] - stated) ** 2

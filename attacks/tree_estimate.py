@@ -87,7 +87,7 @@ class TreeEstimate(RowAttack):
 
 
 def conditional_noise(S: Array, known: Indices) -> tuple[Array, Array]:
-    """Return the noise's covariance given known attributes, and regression.
+    """Noise's covariance given known attributes, and regression.
 
     Shapes (N, N) and (N, |K|).
     """
@@ -120,7 +120,7 @@ class LeafPosterior(NamedTuple):
 
 
 def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
-    """Return each leaf's posterior under noise of covariance S, (N, N)."""
+    """Each leaf's posterior under noise of covariance S, (N, N)."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(leaves.weight) - leaves.box.log_mass
     found = []
@@ -169,7 +169,7 @@ class _OverLeaves(Reconstruction):
 
 
 def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
-    """Return ``x̂``, shape (b, N), of combined copies of shape (b, N)."""
+    """``x̂``, shape (b, N), of combined copies of shape (b, N)."""
     O = tree.on  # noqa: E741 - the symbol above
     found, total, top = np.zeros(y.shape), np.zeros(len(y)), np.full(len(y), LEAST_LIKELY)
     for leaf, low, high in zip(leaves, tree.low, tree.high, strict=True):
@@ -188,7 +188,7 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
-    """Return ``x̂``, shape (b, N), of combined copies with true predictors.
+    """``x̂``, shape (b, N), of combined copies with true predictors.
 
     The predictors determine each record's leaf.
     """

@@ -9,12 +9,13 @@
 | ``S_0`` | ``1 − ν`` | (r,) | |
 | ``x̂`` | transform of ``S_k/(S_k + ν) C_k``, averaged over d, κ and τ by marginal likelihoods | (n, N) | wiener1949 |
 
-With d = 1, rows follow a random walk (κ = 0) or an autoregression, with d = 2 their sum; a share τ of the
-variance does. Coordinates have one law, or each its own: both count by their likelihoods.
+With d = 1, rows follow a random walk (κ = 0) or an autoregression, with d = 2 their sum; a share τ
+of the variance does. Coordinates have one law, or each its own: both count by their likelihoods.
 ``serial-filter`` first tests for dependence and misses most under strong noise and in few rows.
 ``trend-smoother`` expects a trend (κ = 0, τ = 1) without a test, as in a sorted table;
-``matern-smoother`` averages over all of ``κ`` and ``SHARES``. *Not checked*: that rows have an order.
-Otherwise ``llse`` is better. References: whittaker1923, wiener1949; handcock1993 for the spectra.
+``matern-smoother`` averages over all of ``κ`` and ``SHARES``. Without an order of rows, which is
+*not checked*, ``llse`` is better. References: whittaker1923, wiener1949; handcock1993 for the
+spectra.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def check_rows(view: View, fewest: int, most: int) -> None:
 
 
 def smoothed(c: Array, nu: Array, trend: bool = True) -> tuple[Array, Array]:
-    """Return estimates of rows, and each row's share in its own, shapes (r, n).
+    """Estimates of rows, and each row's share in its own, shapes (r, n).
 
     Of rows ``c``, shape (r, n), of variance 1 with noise ``nu``, shape (r,).
     """

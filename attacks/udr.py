@@ -112,7 +112,7 @@ class ReconstructedPrior(RowAttack):
 
 
 def univariate_gain(variance: Array, noise: Array) -> Array:
-    """Return ``g_j = λ_jj / (λ_jj + σ_j²)``, shape (N,); 0 for a constant.
+    """``g_j = λ_jj / (λ_jj + σ_j²)``, shape (N,); 0 for a constant.
 
     Parameters
     ----------

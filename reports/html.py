@@ -99,7 +99,7 @@ def environment(escape: bool = True) -> Any:
 
     made = Environment(
         loader=FunctionLoader(template),
-        # compilation takes 0.07 s
+        # compilation: 0.07 s
         bytecode_cache=Compiled(str(Path(__file__).with_name("__pycache__"))),
         autoescape=escape,
         keep_trailing_newline=not escape,

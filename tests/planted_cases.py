@@ -6,16 +6,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from auditor import registry
+from auditor.schemes import divisible_noise
 from auditor.schemes.base.additive import ORIGINAL, Step, bridge_plan
 from auditor.schemes.base.scheme import Case
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.divisible_noise import (
-    LAPLACE,
-    GeometricMultilevel,
-    LaplaceMultilevel,
-    SkellamMultilevel,
-    laplace_increment,
-)
 from auditor.schemes.planted import (
     Bands,
     MaxForMin,
@@ -228,30 +222,32 @@ class Forgetful(Case):
     trial_levels, plan = OneNeighbour.trial_levels, OneNeighbour.plan
 
 
-class ForgetfulLaplace(Forgetful, LaplaceMultilevel):
+class ForgetfulLaplace(Forgetful, divisible_noise.LaplaceMultilevel):
     """The Laplace process; a new copy ignores the one above it."""
 
     name = "forgetful-laplace"
 
 
-class ForgetfulGeometric(Forgetful, GeometricMultilevel):
+class ForgetfulGeometric(Forgetful, divisible_noise.GeometricMultilevel):
     """The geometric process; a new copy ignores the one above it."""
 
     name, records = "forgetful-geometric", "whole"
 
 
-class ForgetfulSkellam(Forgetful, SkellamMultilevel):
+class ForgetfulSkellam(Forgetful, divisible_noise.SkellamMultilevel):
     """The Skellam process; a new copy ignores the one above it."""
 
     name, records = "forgetful-skellam", "whole"
 
 
-class RestlessIncrements(Case, LaplaceMultilevel):
+class RestlessIncrements(Case, divisible_noise.LaplaceMultilevel):
     """Increments of the Laplace process never rest: right variances, wrong laws."""
 
     name, lawful = "restless-increments", True
-    process = LAPLACE._replace(
-        increment=lambda rng, low, high, size: laplace_increment(rng, 0.0, high - low, size)
+    process = divisible_noise.LAPLACE._replace(
+        increment=lambda rng, low, high, size: divisible_noise.laplace_increment(
+            rng, 0.0, high - low, size
+        )
     )
 
 

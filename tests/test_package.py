@@ -128,9 +128,7 @@ def test_the_source_archive_holds_every_file_but_what_was_left_behind(built):
 
 
 @pytest.mark.slow
-def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those_names(
-    installed, command
-):
+def test_an_installed_program_runs_beside_packages_of_its_folders_names(installed, command):
     run, work, place = installed
     ours = "import auditor_attacks.llse, auditor, auditor_reports.html as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
     assert all(

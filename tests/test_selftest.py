@@ -6,18 +6,7 @@ from click.testing import CliRunner
 
 from auditor import registry
 from auditor.base import PluginFailed
-from auditor.cli import cli
-from auditor.cli.trials import (
-    MIXING,
-    VERDICTS,
-    SelfTest,
-    Tally,
-    interval,
-    markdown,
-    self_test,
-    terminal,
-    to_json,
-)
+from auditor.cli import cli, trials
 from auditor.schemes import planted
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.planted import Planted
@@ -27,7 +16,7 @@ BUILT = [case for case in all_cases() if issubclass(case, Planted)]
 
 
 def noise_of(case, rows, seed=1):
-    x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ MIXING)
+    x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ trials.MIXING)
     made, levels, table = (
         case(), case.trial_levels, TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows),
     )  # fmt: skip
@@ -63,7 +52,7 @@ def test_without_a_leak_the_noise_is_that_of_corner_wave():
 
 @pytest.mark.slow
 def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted():
-    found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
+    found = trials.self_test(1000, 2, cases=["max-for-min", "honest-normal"])
     leak, sound = found.cases
     assert (leak.case, leak.honest, leak.together) == (
         "max-for-min", False, {"fails": 2, "undecided": 0, "holds": 0},
@@ -72,33 +61,36 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
     assert found.exit_status == 0
     assert "max-for-min" not in registry.names("scheme")
-    for page in (terminal([found]), markdown([found], 7.2)):
+    for page in (trials.terminal([found]), trials.markdown([found], 7.2)):
         text = " ".join(page.split())
         assert "2 of 2 (16 to 100 %) found" in text
         assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, at level 0.0001" in text
-    assert json.loads(to_json([found]))["leaks"]["fails"] == {
+    assert json.loads(trials.to_json([found]))["leaks"]["fails"] == {
         "count": 2,
-        "interval": list(interval(leak.together, "fails")),
+        "interval": list(trials.interval(leak.together, "fails")),
     }
 
 
 @pytest.mark.parametrize("case", ["one-neighbour", "forgetful-coin"])
 def test_a_leak_in_a_bridge_or_a_coin_is_found(case):
     assert (
-        self_test(1000, 1, cases=[case]).cases[0].by_expectation["noise-follows-law"]["fails"] == 1
+        trials.self_test(1000, 1, cases=[case])
+        .cases[0]
+        .by_expectation["noise-follows-law"]["fails"]
+        == 1
     )
 
 
 def test_the_interval_is_that_of_clopper_and_pearson_by_hand():
     none, every = ({"fails": k, "undecided": 5 - k, "holds": 0} for k in (0, 5))
-    assert interval(none, "fails") == pytest.approx((0.0, 1 - 0.025**0.2))
-    assert interval(every, "fails") == pytest.approx((0.025**0.2, 1.0))
-    assert interval(dict.fromkeys(VERDICTS, 0), "fails") == (0.0, 1.0)
+    assert trials.interval(none, "fails") == pytest.approx((0.0, 1 - 0.025**0.2))
+    assert trials.interval(every, "fails") == pytest.approx((0.025**0.2, 1.0))
+    assert trials.interval(dict.fromkeys(trials.VERDICTS, 0), "fails") == (0.0, 1.0)
 
 
 def tally(honest, fails=0, undecided=0, holds=0, name="no-collusion-gain"):
     counts = {"fails": fails, "undecided": undecided, "holds": holds}
-    return Tally("case", "A case.", honest, counts, {name: counts})
+    return trials.Tally("case", "A case.", honest, counts, {name: counts})
 
 
 def test_the_exit_status():
@@ -110,7 +102,7 @@ def test_the_exit_status():
         ([tally(True, fails=5, holds=15)], 1),  # it begins at 8.7 %
         ([tally(True, fails=1, holds=19, name="noise-follows-law")], 1),  # of a level of 0.01 %
     ]:
-        assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
+        assert trials.SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
 
 
 def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
@@ -119,7 +111,7 @@ def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
 
     monkeypatch.setattr(planted.Bands, "noise", broken)
     with pytest.raises(PluginFailed, match="case 'bands' failed"):
-        self_test(300, 1, cases=["bands"])
+        trials.self_test(300, 1, cases=["bands"])
 
 
 def test_the_command_prints_json_and_ends_with_the_status():

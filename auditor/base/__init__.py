@@ -31,7 +31,7 @@ LONGEST = 100
 
 
 def closest(name: object, known: Iterable[str]) -> list[str]:
-    """Return at most two valid names that are most alike, ignoring case.
+    """At most two valid names that are most alike, ignoring case.
 
     Examples
     --------
@@ -59,7 +59,7 @@ LONGEST_NAME = 60
 
 
 def quoted(name: object) -> str:
-    """Return a printable quoted name of at most 60 characters."""
+    """Printable quoted name of at most 60 characters."""
     text = repr(str(name))
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 2] + "…" + text[-1]
 
@@ -72,7 +72,7 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'age'?``, or the first known names.
+    """``; did you mean 'age'?``, or the first known names.
 
     Names from files are quoted and shortened, unlike in `auditor.base.did_you_mean`.
     """
@@ -84,7 +84,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 record`` or ``2 records``."""
+    """``1 record`` or ``2 records``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -103,7 +103,7 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", 
 
 
 def clean(text: object) -> str:
-    """Return text on one line, with unsafe characters replaced by �."""
+    """Text on one line, with unsafe characters replaced by �."""
     line = str(text).replace("\n", " ").replace("\t", " ")
     if line.isprintable():  # fast path for nearly all texts
         return line
@@ -151,7 +151,7 @@ def visible_on_one_line(text: str) -> str:
 
 
 def without_formula(text: str) -> str:
-    """Return text for a CSV cell, after an apostrophe if a spreadsheet would run it as a formula.
+    """Text for a CSV cell, after an apostrophe if a spreadsheet would run it as a formula.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def duration(seconds: float) -> str:
 
 
 def seconds(text: str) -> float | None:
-    """Return the seconds of a duration as ``30s``, ``5min`` or ``1h``; None for other texts.
+    """Seconds of a duration as ``30s``, ``5min`` or ``1h``; None for other texts.
 
     Examples
     --------
@@ -305,7 +305,7 @@ class Problem(NamedTuple):
     column: int | None = None
 
     def bounded(self) -> Problem:
-        """Return the error on one line, with limited path and message."""
+        """Error on one line, with limited path and message."""
         path, message = (
             shortened(" ".join(text.split("\n")), most)
             for text, most in ((self.path, 120), (self.message, 360))
@@ -331,7 +331,7 @@ class ScenarioError(AuditorError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'llse'?``, or the list of valid names."""
+    """``; did you mean 'llse'?``, or the list of valid names."""
     names = sorted(set(known))
     close = closest(name, names)
     if close:

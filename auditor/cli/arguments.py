@@ -49,7 +49,7 @@ def scenarios(context: Context, parameter: Parameter, begun: str) -> list[Any]:
 
 
 def parsed(parse: Parse) -> Callable[[Any, Any, Any], Any]:
-    """Return a click callback that converts an option unless it is missing."""
+    """Click callback that converts an option unless it is missing."""
     return lambda context, parameter, value: None if value is None else parse(value)
 
 
@@ -66,7 +66,7 @@ TYPES = {
 
 
 def options(command: str, **parse: Parse) -> Parse:
-    """Return a decorator that adds a command's options; ``parse`` converts some, by name."""
+    """Decorator that adds a command's options; ``parse`` converts some, by name."""
 
     def add(function: Any) -> Any:
         for names, stated in reversed(OPTIONS[command].items()):
@@ -136,7 +136,7 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
 
 
 def names(texts: str | Names) -> Names:
-    """Return names separated by commas, from one or several texts."""
+    """Names separated by commas, from one or several texts."""
     return tuple(
         name for name in ",".join([texts] if isinstance(texts, str) else texts).split(",") if name
     )
@@ -268,7 +268,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_options(message: str, options: Collection[str]) -> str:
-    """Return a message with scenario fields written as the command's options.
+    """Message with scenario fields written as the command's options.
 
     Examples
     --------

@@ -24,7 +24,7 @@ KNOWN: dict[bool | None, str] = {
 
 
 def listing(kinds: Sequence[str]) -> str:
-    """Return lists with one line per plugin: name, package, kind, summary."""
+    """Lists with one line per plugin: name, package, kind, summary."""
     parts = []
     for kind in kinds:
         lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(kind.removesuffix("s"))
@@ -75,7 +75,7 @@ def _columns(lines: Iterable[tuple[str, ...]], indent: str = "") -> str:
 
 
 def page(name: str) -> str:
-    """Return the page of one plugin, metric or shipped scenario.
+    """Page of one plugin, metric or shipped scenario.
 
     Raises
     ------

@@ -106,7 +106,7 @@ def new(
 
 
 def _scenario_and_copies(files: Names, copies: Names) -> tuple[str, list[str]]:
-    """Return the scenario and all copies; further names after ``--copies NAME`` are copies."""
+    """Scenario and all copies; further names after ``--copies NAME`` are copies."""
     scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
     if not copies:
         scenarios, copies = list(files), []

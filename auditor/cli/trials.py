@@ -93,7 +93,7 @@ class SelfTest:
     cases: tuple[Tally, ...]
 
     def total(self, honest: bool, expectation: str | None = None) -> Counts:
-        """Return verdicts on leaks or honest releases, of one expectation or all."""
+        """Verdicts on leaks or honest releases, of one expectation or all."""
         counts = [
             tally.together if expectation is None else tally.by_expectation.get(expectation, {})
             for tally in self.cases
@@ -102,12 +102,12 @@ class SelfTest:
         return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
 
     def names(self, *honest: bool) -> list[str]:
-        """Return the expectations on leaks or honest releases, or on all."""
+        """Expectations on leaks or honest releases, or on all."""
         cases = (tally for tally in self.cases if tally.honest in (honest or (False, True)))
         return sorted({name for tally in cases for name in tally.by_expectation})
 
     def false_alarms(self) -> dict[str, tuple[Counts, float]]:
-        """Return verdicts on honest releases and the stated level, by expectation."""
+        """Verdicts on honest releases and the stated level, by expectation."""
         return {
             name: (self.total(True, name), registry.get("expectation", name)().parameters.level)
             for name in self.names(True)
@@ -151,7 +151,7 @@ class SelfTest:
 
 
 def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
-    """Return the exact 95 % interval of a verdict's share (clopper1934).
+    """Exact 95 % interval of a verdict's share (clopper1934).
 
     Without releases it is 0 to 1.
     """
@@ -200,7 +200,7 @@ def self_test(
 
 
 def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
-    """Return the audit of one release; scheme and table must be registered."""
+    """Audit of one release; scheme and table must be registered."""
     categories = case.records == "categories"
     data = {"source": CaseTable.name, "records": case.records, "rows": rows}
     result = run(
@@ -229,13 +229,13 @@ def _counted(verdicts: Sequence[Verdict]) -> Counts:
 
 
 def to_json(found: Sequence[SelfTest]) -> str:
-    """Return the results as JSON; a list for several sizes."""
+    """Results as JSON; a list for several sizes."""
     every = [size.figures() for size in found]
     return json.dumps(every if len(every) > 1 else every[0], indent=2) + "\n"
 
 
 def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -> str:
-    """Return the Markdown page for a terminal."""
+    """Markdown page for a terminal."""
     console = Console(width=width, force_terminal=color, no_color=not color, file=io.StringIO())
     with console.capture() as shown:
         console.print(Markdown(markdown(found)))
@@ -243,12 +243,12 @@ def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -
 
 
 def markdown(found: Sequence[SelfTest], seconds: float | None = None) -> str:
-    """Return a page in Markdown, with the command if its processor time is given."""
+    """Page in Markdown, with the command if its processor time is given."""
     return templated("cli/selftest.md.jinja", found=found, seconds=seconds, share=share)
 
 
 def share(counts: Counts, verdict: Verdict) -> str:
-    """Return a count with its exact 95 % interval.
+    """Count with its exact 95 % interval.
 
     Examples
     --------

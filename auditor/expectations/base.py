@@ -273,7 +273,7 @@ def judge(
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
-    """Return a verdict; an expectation that fails to judge is undecided."""
+    """Verdict; an expectation that fails to judge is undecided."""
     if type(use.expectation).__module__.partition(".")[0] not in OURS:
         evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
     with contained() as failure:

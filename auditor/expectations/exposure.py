@@ -15,10 +15,10 @@ in clear are not judged.
 - ``data: {weight: …}``: also with these weights.
 - Classes of records: ``unknown`` is also the share of sensitive values without a right claim.
 - Copies without a law: ``unknown`` is also the share of values that no copy shows exactly. Exact
-  values among others leave the verdict undecided instead of «holds».
+  values among others: undecided instead of «holds».
 - Several categorical columns: ``unknown`` is also the doubt left of the most disclosed value.
-- Copies from files with columns that no attack could use, or with so few records that a leak of the
-  size of the bound, or of a group, could escape the search: undecided.
+- Copies from files with columns that no attack could use, or too few records to find a leak of the
+  bound's size or of a group: undecided.
 - Copies from files that lack records, cells or columns: undecided if the rest carries less noise.
 """
 

@@ -78,7 +78,7 @@ def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
 class PluginParameters(BaseModel):
     """Base of every plugin's ``Parameters``.
 
-    Names have hyphens in YAML and underscores in Python. Strings after attributes describe them.
+    Names have hyphens in YAML and underscores in Python. Strings after attributes are descriptions.
     """
 
     model_config = ConfigDict(
@@ -209,7 +209,7 @@ def _place(cls: type) -> str:
 
 
 def declaring(kind: str, attribute: str) -> list[str]:
-    """Names of a kind's plugins whose class sets an attribute.
+    """Names of a kind's plugins that set an attribute.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def discover_if_extended() -> None:
 def has(kind: str, name: str) -> bool:
     """Whether a plugin of this kind and name exists.
 
-    Without other packages, a module whose source has the name is imported before all others.
+    Without other packages, a module with the name in its source is imported first.
     """
     discover_if_extended()
     if name not in _plugins[kind] and HOMES[kind] not in _discovered:

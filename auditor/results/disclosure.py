@@ -4,11 +4,11 @@ Every figure of a private table is written with the precision of its error bar, 
 fewer than ten records.
 
 ====================  ======================================================================
-standard error ``s``  the larger of the stated one and the one of ``n`` records:
+standard error ``s``  the larger of the stated error and the error of ``n`` records:
                       ``√(f(1 − f)/n)`` for a share or probability ``f``, ``(1 − f²)/√n`` for a
                       correlation, otherwise ``|f| √(2/n)``, as for the variance of normal records
-grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2`` shift
-``u/2`` times the error of ``n`` records before rounding, with ``u``
+grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
+shift                 ``u/2`` times the error of ``n`` records before rounding, with ``u``
                       secret and uniform in ±1
 ====================  ======================================================================
 

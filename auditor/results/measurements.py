@@ -395,7 +395,7 @@ SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief
 
 
 def spread_over_replicates(measurements: Measurements) -> Measurements:
-    """Return measurements with error bars from five or more replicates.
+    """Measurements with error bars from five or more replicates.
 
     The spread between replicates is the error of a single one, with Student's t. Cells with levels that
     differ between replicates count as estimated.

@@ -85,7 +85,7 @@ class Estimate:
 def rebuilt(
     plugin: Attack, release: Drawn, knows: Knowledge, seed: int
 ) -> tuple[Array, float | None, Reconstruction | None, Indices]:
-    """Return estimates (n, N), theory's distortion, the fit, known rows.
+    """Estimates (n, N), theory's distortion, the fit, known rows.
 
     All copies of the release attack. An estimated law states no theory.
 

@@ -3,8 +3,7 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of the copies held | li2012, section 3.2 |
-| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack
-leaves | li2012 (7) |
+| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack leaves | li2012 (7) |
 | ``v_e`` | where the best linear attack leaves the strongest attack's share ``u_j(v_e)`` | |
 | ``v_h`` | where it leaves half: ``u_j(v_h) = 1/2`` | |
 
@@ -135,7 +134,7 @@ def _added(
         lossless=1.0,
         estimated=estimated,
     )
-    if one.attack == FITTED or left < NOTHING:  # shown columns tell the attribute at any level
+    if one.attack == FITTED or left < NOTHING:  # shown columns disclose at any level
         return remedy
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes:
         return remedy
@@ -192,7 +191,7 @@ def _replaced(cell: Cell, scheme: UniformScheme, levels: Levels, table: Table) -
         return root(lambda p: left_by_retention(prior, p, pi) - share, 0.0, 1.0)
 
     half, worth = retention(HALF), retention(max(left, NOTHING))
-    shown = cell.record.attack == FITTED  # columns tell the category at any level
+    shown = cell.record.attack == FITTED  # columns disclose at any level
     multilevel, wanted = scheme.multilevel, half / worth
     return Remedy(
         attack=str(cell.record.attack),

@@ -93,7 +93,7 @@ def run_scenario(
 
 
 class _Run:
-    """Tasks of a run, the audits of finished ones, and audits so far."""
+    """Tasks of a run, audits of finished tasks, and audits so far."""
 
     def __init__(self, scenario: Scenario, listener: Listener | None, command: str) -> None:
         self._started, self._clock = datetime.now(UTC), time.perf_counter()

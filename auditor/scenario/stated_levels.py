@@ -2,15 +2,12 @@
 
 | levels | stated quantity | noise at level 1 | level |
 | --- | --- | --- | --- |
-| ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2
-N²/ε²`` |
-| ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²``
-|
-| ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0
-= I`` | ``2 b²``, or ``b²`` |
+| ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2 N²/ε²`` |
+| ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²`` |
+| ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0 = I`` | ``2 b²``, or ``b²`` |
 
-``Δ`` is the largest change of one record, from ``data: bounds:``. Noise does not depend on the
-table, so levels disclose nothing.
+``Δ`` is the largest change of one record, from ``data: bounds:``. Noise is independent of the
+table, so levels disclose no record.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def drawn_blocks(
 
 
 def check_takes_batches(scheme: Scheme) -> None:
-    """Refuse schemes whose records are not perturbed independently."""
+    """Refuse schemes that perturb records dependently."""
     if scheme.engine == "numeric" and not (scheme.adds_noise and scheme.makes_copies):
         why = "its copies are not each record plus noise of its own, so records that come later cannot have theirs drawn alone"
         raise AuditorError(f"{scheme.name}: no records can be appended; {why}")
@@ -173,8 +173,8 @@ def drawn_codes(
 ) -> Iterator[tuple[Codes, list[Codes]]]:
     """Yield each block's codes, and its new copies' codes.
 
-    ``levels`` begin with those of the ``released`` copies, (n,), which multilevel copies continue
-    by the bridge.
+    ``levels`` begin with levels of ``released`` copies, (n,), which multilevel copies continue by
+    the bridge.
     """
     scheme, out = scheme.over(table), len(released)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):

@@ -110,14 +110,14 @@ class FileScheme(Scheme):
 
     @abstractmethod
     def check_rows(self, copy: Copy, table: Table) -> None:
-        """Refuse a copy whose rows are not the table's, or warn."""
+        """Refuse a copy with rows of other records, or warn."""
 
     def files(self, table: Table) -> list[Path]:
         """Files in order of release."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
     def stamps(self, table: Table) -> Hashable:
-        """State of the files, and what is read from them."""
+        """State of the files and of the read columns."""
         there = [(path, path.stat()) for path in self.files(table)]
         states = ((str(path), at.st_mtime_ns, at.st_size) for path, at in there)
         return self.name, self.parameters.key, table.fingerprint(), *states
@@ -356,7 +356,7 @@ def warn_of_rows(name: str, why: str) -> None:
 
 
 def stated_scheme(law: Plain) -> Any:
-    """Scheme that a law names; ``ValueError`` if there is none, or its parameters are wrong."""
+    """Scheme that a law names; ``ValueError`` for an unknown name or wrong parameters."""
     given = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
     try:
         cls = get("scheme", law["scheme"])

@@ -40,9 +40,7 @@ def conditional(mu, K, of, on):
     known=st.booleans(),
 )  # fmt: skip
 @properties
-def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(
-    seed, order, m, known
-):
+def test_the_target_given_predictors_is_as_published_and_the_rest_estimated(seed, order, m, known):
     (mu, K), rng = moments(seed), np.random.default_rng(seed + 1)
     on, t, rest = list(order[:m]), order[m], list(order[m + 1 :])
     b, a, s2 = rng.normal(size=m), float(rng.normal()), float(rng.exponential()) + 0.01

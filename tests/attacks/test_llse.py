@@ -153,9 +153,7 @@ def test_unstructured_estimate_by_a_naive_transcription():
     ("scheme", "levels", "structure"),
     [("correlated", [0.5] * 6, "scheme"), ("corner-wave", list(np.linspace(0.5, 1.6, 12)), "none")],
 )
-def test_errata_6_2_more_copies_help_one_estimate_of_the_data_and_harm_an_unstructured_one(
-    scheme, levels, structure
-):
+def test_errata_6_2_more_copies_help_one_estimate_and_harm_unstructured(scheme, levels, structure):
     """Mean over eight tables, 200 rows known."""
     X = table(np.random.default_rng(6), rows=4000, N=2)
     knows, sizes = {"estimated": {"rows": 200, "structure": structure}}, (1, len(levels) // 2, len(levels))  # fmt: skip

@@ -8,24 +8,15 @@ from scipy.stats import binom
 import auditor
 from auditor.data.sources.series import autoregression
 from auditor.numerics.linear_algebra import Pencil
-from auditor_attacks._spectra import (
-    FOLDS,
-    LINE_ALARM,
-    TREND_ALARM,
-    Lines,
-    has_trend,
-    over_frequencies,
-    season,
-    wiener_gain,
-)
+from auditor_attacks import _spectra
 from auditor_attacks.serial_filter import Filtered
 from auditor_attacks.trend_smoother import smoothed
 
 
 def filtered(mu, *parts, known=False):
     """A filter without lines under noise that is independent between rows."""
-    lines = Lines.none(len(mu), len(mu))
-    return Filtered(mu, *parts, known, None, lines, np.stack([parts[-1]] * FOLDS))
+    lines = _spectra.Lines.none(len(mu), len(mu))
+    return Filtered(mu, *parts, known, None, lines, np.stack([parts[-1]] * _spectra.FOLDS))
 
 
 def series(rows, a, N=1, seed=0):
@@ -54,11 +45,13 @@ def spectrum(a, frequencies):
 def test_with_the_true_spectrum_it_leaves_what_the_kalman_smoother_leaves(a, v):
     frequencies, nu = np.arange(4097) / 8192, np.array([v / (1.0 + v)])
     S_Y = ((spectrum(a, frequencies) + v) / (1.0 + v))[:, None, None]
-    G = wiener_gain(S_Y, np.tile(nu, (4097, 1)))[:, 0, 0].real
+    G = _spectra.wiener_gain(S_Y, np.tile(nu, (4097, 1)))[:, 0, 0].real
     S_X = spectrum(a, frequencies)
-    left = over_frequencies(((1 - G) ** 2 * S_X + G**2 * v)[:, None])[0]
+    left = _spectra.over_frequencies(((1 - G) ** 2 * S_X + G**2 * v)[:, None])[0]
     assert left == pytest.approx(smoother_error(a, v), rel=1e-6)
-    assert left == pytest.approx(over_frequencies((S_X * v / (S_X + v))[:, None])[0], rel=1e-9)
+    assert left == pytest.approx(
+        _spectra.over_frequencies((S_X * v / (S_X + v))[:, None])[0], rel=1e-9
+    )
 
 
 def test_rows_are_the_naive_sum_over_neighbours():
@@ -113,9 +106,9 @@ def test_trends_are_found_under_strong_noise_and_in_no_unordered_rows():
     y = release.copies[0]
     averages = [uniform_filter1d(y, w, axis=0, mode="nearest") for w in (41, 81, 161)]
     assert found < 1.3 * min(((each - X) ** 2).mean() / X.var() for each in averages)
-    shuffled = [has_trend(rng.permutation(X)) for _ in range(200)]  # a chance of 0.02 each
-    assert has_trend(X)
-    assert sum(shuffled) <= binom.isf(1e-4, 200, TREND_ALARM)
+    shuffled = [_spectra.has_trend(rng.permutation(X)) for _ in range(200)]  # a chance of 0.02 each
+    assert _spectra.has_trend(X)
+    assert sum(shuffled) <= binom.isf(1e-4, 200, _spectra.TREND_ALARM)
 
 
 def test_seasons_of_any_shape_are_found_and_none_in_no_order_or_in_red_noise():
@@ -124,11 +117,11 @@ def test_seasons_of_any_shape_are_found_and_none_in_no_order_or_in_red_noise():
     for p in (60, 21):
         place = np.arange(505) % p
         X = np.column_stack([place / 6.0, rng.normal(size=p)[place]])
-        assert {season(X + rng.normal(size=X.shape), np.ones(2)) for _ in range(20)} == {p}
+        assert {_spectra.season(X + rng.normal(size=X.shape), np.ones(2)) for _ in range(20)} == {p}
         assert attacked(X).normalized_error < 1.5 * p / 505
     for x in (rng.permutation(X), series(505, 0.95, N=2)):
-        found = [season(x + rng.normal(size=X.shape), np.ones(2)) > 0 for _ in range(200)]
-        assert sum(found) <= binom.isf(1e-4, 200, LINE_ALARM)
+        found = [_spectra.season(x + rng.normal(size=X.shape), np.ones(2)) > 0 for _ in range(200)]
+        assert sum(found) <= binom.isf(1e-4, 200, _spectra.LINE_ALARM)
 
 
 def naive_smoother(c, nu, kappas, shares):

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from auditor.audit.law_tests.categorical import (
-    Pairs,
-    count_tests,
-    score_tests,
-    scored_copies,
-    scored_rows,
-)
+from auditor.audit.law_tests import categorical
 from auditor.numerics.random_streams import stream
 
 
@@ -17,13 +11,15 @@ def law_tests(x, law, copies, seed=1):
     numbers, columns = range(1, len(copies) + 1), [x, *copies]
 
     def pairs(source, copy):
-        return Pairs.counted(columns[source], columns[copy])
+        return categorical.Pairs.counted(columns[source], columns[copy])
 
-    chosen = scored_copies(numbers, len(x))
-    first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])
+    chosen = categorical.scored_copies(numbers, len(x))
+    first = np.concatenate(
+        [np.arange(*run) for run in categorical.scored_rows(len(chosen), len(x))]
+    )
     scored = [columns[number][first] for number in (0, *chosen)]
-    tests = count_tests(law, numbers, pairs, len(x))
-    return tests + score_tests(
+    tests = categorical.count_tests(law, numbers, pairs, len(x))
+    return tests + categorical.score_tests(
         law.of(chosen), scored, chosen, {"a": scored[0]}, stream(seed, "scores")
     )
 

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.measures.empirical_guarantee import (
-    audited,
-    best_test,
-    category_bounds,
-    empirical_epsilon,
-    lower_bound,
-    upper_bound,
-)
+from auditor.audit.measures import empirical_guarantee
 from auditor.base import AuditorError, ScenarioError
 from auditor.data.table import Recorded
 from auditor.registry import get, lent
@@ -46,7 +39,9 @@ def release(scheme, levels, drawn=None):
 def bounds(cls, levels, trials, drawn=None, **parameters):
     scheme = cls(**parameters)
     stated = Guarantees(scheme.law(levels, release(scheme, levels).moments), SPANS, 1e-5)
-    found = audited(release(scheme, levels, drawn), stated, COALITIONS, trials, 0.999)
+    found = empirical_guarantee.audited(
+        release(scheme, levels, drawn), stated, COALITIONS, trials, 0.999
+    )
     metric = {one.removeprefix("empirical_") for one, _ in found}.pop()
     return [stated.of(coalition)[metric].value for coalition in COALITIONS], [
         value for _, value in found
@@ -73,7 +68,7 @@ def test_noise_weaker_than_its_law_is_caught():
 
 def test_the_shift_test_is_the_likelihood_ratio_of_the_best_combination():
     law = KroneckerNoise(np.diag([0.5, 2.0]), K)
-    _, change, hits = best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)])
+    _, change, hits = empirical_guarantee.best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)])
     copies = 9.0 * np.random.default_rng(2).normal(size=(400, 2, 2))
     H, inverse = np.vstack([np.eye(2)] * 2), np.linalg.inv(law.covariance)
     y, moved = copies.reshape(400, 4), H @ change
@@ -175,7 +170,7 @@ def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, con
     rng, runs, above = np.random.default_rng(k * trials), 1000, 0
     for _ in range(runs):
         outputs = [k_ary(value, k, 1.0, trials, rng) for value in (0, 1)]
-        above += empirical_epsilon(outputs, k, confidence) > 1.0
+        above += empirical_guarantee.empirical_epsilon(outputs, k, confidence) > 1.0
     assert above / runs <= (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
 
 
@@ -215,13 +210,13 @@ def test_a_scheme_that_keeps_more_than_it_states_is_above_its_stated_epsilon():
             return made
 
     key = Key(3, "distinguish", 1)
-    (found,) = category_bounds(Keeps(), (0.5,), 5, 100_000, key, [(1,)], 0.95)
+    (found,) = empirical_guarantee.category_bounds(Keeps(), (0.5,), 5, 100_000, key, [(1,)], 0.95)
     assert found > math.log(6) + 0.5
 
 
 def test_clopper_pearson_by_hand():
     # k = n: the lower bound is α^(1/n); k = 0: the upper is 1 − α^(1/n)
-    assert lower_bound(10, 10, 0.05) == pytest.approx(0.05**0.1)
-    assert upper_bound(0, 10, 0.05) == pytest.approx(1 - 0.05**0.1)
-    assert lower_bound(0, 10, 0.05) == 0.0
-    assert upper_bound(10, 10, 0.05) == 1.0
+    assert empirical_guarantee.lower_bound(10, 10, 0.05) == pytest.approx(0.05**0.1)
+    assert empirical_guarantee.upper_bound(0, 10, 0.05) == pytest.approx(1 - 0.05**0.1)
+    assert empirical_guarantee.lower_bound(0, 10, 0.05) == 0.0
+    assert empirical_guarantee.upper_bound(10, 10, 0.05) == 1.0

@@ -15,14 +15,7 @@ from auditor.audit.insider.gain import correlations, insider_gains
 from auditor.audit.insider.learner import part_of
 from auditor.audit.measures.closeness import of_records
 from auditor.expectations.no_collusion_gain import NoCollusionGain
-from auditor.results.records import (
-    Evidence,
-    InsiderGain,
-    Measurement,
-    NoiseGain,
-    Pooling,
-    ReleaseEvidence,
-)
+from auditor.results import records
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
@@ -177,15 +170,15 @@ def release(leak=None, rows=20_000, seed=1, kind="skewed"):
 
 def gain_of(x, copies):
     found = (tuple(part.tolist()) for part in correlations(x, copies))
-    return InsiderGain(1, (1, 2, 3), *found, len(x))
+    return records.InsiderGain(1, (1, 2, 3), *found, len(x))
 
 
 def verdicts(found):
-    whole = Pooling(True, NoiseGain(2e-5, 2, 40_000), insider=found)
+    whole = records.Pooling(True, records.NoiseGain(2e-5, 2, 40_000), insider=found)
     for changes in ({}, {"proved": False}, {"sufficient": None, "noise": None}):
         held = {(1, 2, 3): replace(whole, **changes)}
-        release = ReleaseEvidence({}, "s", "s", 3, 1, 20_000, held)
-        yield NoCollusionGain().judge(Evidence([], [release]))
+        release = records.ReleaseEvidence({}, "s", "s", 3, 1, 20_000, held)
+        yield NoCollusionGain().judge(records.Evidence([], [release]))
 
 
 @pytest.mark.slow
@@ -234,7 +227,7 @@ def test_the_test_of_a_gain_is_valid_on_four_tables():
 
 
 def test_without_proof_a_learner_that_cannot_see_leaves_it_undecided():
-    coarse = InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.08, 0.08), (500.0, 500.0), 2_000)
+    coarse = records.InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.08, 0.08), (500.0, 500.0), 2_000)
     for blind in (None, coarse):
         assert [one.status for one in verdicts(blind)] == ["holds", "undecided", "undecided"]
 
@@ -243,14 +236,14 @@ def test_without_proof_a_learner_that_cannot_see_leaves_it_undecided():
     ("gain", "status"), [(-0.08, "holds"), (0.009, "holds"), (0.08, "undecided"), (0.5, "fails")]
 )
 def test_an_attack_on_files_refutes_and_leaves_the_rest_to_the_learner(gain, status):
-    attack = Measurement(
+    attack = records.Measurement(
         {}, "s", "perfect", "noise-density", (1, 2, 3), (0.3,), 1, "a", "collusion_gain", gain,
         0.08, None, None, None, "ok", None, "jackknife",
     )  # fmt: skip
-    learner = InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.02, 0.02), (500.0, 500.0), 2_000)
-    release = ReleaseEvidence({}, "s", "published", 3, 1, 2_000, {(1, 2, 3): Pooling(None, None, insider=learner, proved=False)})  # fmt: skip
+    learner = records.InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.02, 0.02), (500.0, 500.0), 2_000)
+    release = records.ReleaseEvidence({}, "s", "published", 3, 1, 2_000, {(1, 2, 3): records.Pooling(None, None, insider=learner, proved=False)})  # fmt: skip
     assert release.from_files
-    assert NoCollusionGain().judge(Evidence([attack], [release])).status == status
+    assert NoCollusionGain().judge(records.Evidence([attack], [release])).status == status
 
 
 @pytest.mark.parametrize("name", registry.names("feature"))

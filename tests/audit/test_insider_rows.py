@@ -58,9 +58,7 @@ LAWS = (None, {"scheme": "corner-wave"})
 
 @pytest.mark.parametrize(("gap", "stated"), each_once([1e-3, 1e-9], product(LAWS, ([], [1.5]))))
 @pytest.mark.slow_after_first
-def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_it(
-    tmp_path, gap, stated
-):
+def test_published_copies_of_one_scaled_draw_are_found_without_or_by_law(tmp_path, gap, stated):
     """Second moments hold their difference to 1e-8 at best: the learner sees the difference."""
     law, others = stated
     levels = [0.5, 0.5 + gap, *others]
@@ -85,9 +83,7 @@ def test_published_copies_of_nested_noise_are_not(tmp_path, gap, law):
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-11])
 @pytest.mark.slow
-def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_called_safe(
-    tmp_path, gap
-):
+def test_three_copies_that_together_give_the_record_away_are_never_called_safe(tmp_path, gap):
     """``(Y_3 − ½ Y_1 − ½ Y_2) / g`` is the first copy's noise."""
     X = np.random.default_rng(1).normal(size=(3000, 2))
     first, second = np.random.default_rng(2).normal(size=(2, *X.shape))

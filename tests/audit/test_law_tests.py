@@ -263,9 +263,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(("copy", "serial", "status"), [
     ("follows", "data", "holds"), ("follows", "none", "fails"), ("afresh", "data", "fails"), ("follows", [0.3], "fails"),
 ])  # fmt: skip
-def test_copies_in_files_are_held_to_the_memory_that_is_stated_of_their_noise(
-    files, copy, serial, status
-):
+def test_copies_in_files_are_held_to_the_stated_memory_of_their_noise(files, copy, serial, status):
     law = {"scheme": "corner-wave", "serial": serial}
     result = auditor.run({
         "schema": 1, "seed": 1, "data": {"source": str(files / "x.csv")}, "attacks": ["llse"], "coalitions": ["singles"],

@@ -52,9 +52,7 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(files, people, 
     ]  # fmt: skip
 
 
-def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_alone(
-    files, command
-):
+def test_the_reconstruction_is_written_to_the_named_file_for_its_owner_alone(files, command):
     status, out, err = command(
         "attack", "llse", "copy-1.csv", "copy-2.csv", *STATED, "--output", "rebuilt.csv"
     )

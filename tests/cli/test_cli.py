@@ -319,9 +319,7 @@ def test_copies_written_are_copies_audited(folder, auditor):
     ("data.standardize=true", "`standardize` must be false"),
 ])  # fmt: skip
 @pytest.mark.slow
-def test_published_copies_that_do_not_match_are_refused_before_the_run(
-    folder, auditor, change, shown
-):
+def test_published_copies_without_match_are_refused_before_the_run(folder, auditor, change, shown):
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)

@@ -118,9 +118,7 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
     ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
 ])  # fmt: skip
-def test_what_cannot_be_audited_is_refused_with_the_same_words(
-    written, monkeypatch, request_, categories
-):
+def test_impossible_audits_are_refused_with_equal_words(written, monkeypatch, request_, categories):
     path = written("groups.parquet")
     told = []
     for size in (0, 2**40):

@@ -136,9 +136,7 @@ def people(here):
     return here
 
 
-def test_a_copy_has_no_formula_among_its_column_names_and_is_audited_under_the_names_of_the_table(
-    people, command
-):
+def test_copies_have_no_formula_in_column_names_and_are_audited_by_the_table_s(people, command):
     assert (
         command(
             "perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out"

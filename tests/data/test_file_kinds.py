@@ -204,9 +204,7 @@ def test_archives_hold_one_file_that_is_not_encrypted(tmp_path):
     assert refusal(path) == several
 
 
-def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(
-    tmp_path, frame, monkeypatch
-):
+def test_files_that_expand_beyond_the_stated_size_are_refused_unread(tmp_path, frame, monkeypatch):
     monkeypatch.setattr(file_kinds, "MOST_BYTES", 2_000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 10_000))
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -230,9 +228,7 @@ def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("suffix", "library"), [(".sav", "pyreadstat"), (".xlsx", "openpyxl")])
-def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
-    tmp_path, monkeypatch, suffix, library
-):
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, suffix, library):
     monkeypatch.setitem(__import__("sys").modules, library, None)
     (tmp_path / f"t{suffix}").write_bytes(b"PK")
     said = f"files are read by {library}, which is not installed: pip install 'auditor[files]'"

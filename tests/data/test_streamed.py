@@ -74,9 +74,7 @@ def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
 
 @pytest.mark.parametrize(("missing", "form"), each_once(["drop", "mean"], FORMS))
 @pytest.mark.slow_after_first
-def test_missing_values_are_left_out_or_filled_in_as_in_memory(
-    written, small, monkeypatch, form, missing
-):
+def test_missing_values_are_treated_as_in_memory(written, small, monkeypatch, form, missing):
     path = written(form, gaps=True)
     rows = rows_of(form) - 5_000
     large = load(path, missing=missing, standardize=True, rows=rows)
@@ -183,9 +181,7 @@ def test_folders_that_are_no_table(tmp_path):
         load(f"{folder}/")
 
 
-def test_records_stay_those_read_first_and_are_read_again_on_another_machine(
-    tmp_path, small, monkeypatch
-):
+def test_records_stay_as_first_read_and_are_read_again_elsewhere(tmp_path, small, monkeypatch):
     path, asked = tmp_path / "groups.parquet", {"standardize": True, "missing": "drop"}
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()

@@ -93,9 +93,7 @@ def bayes_terms(lam, r):
 @pytest.mark.parametrize(
     ("attack", "terms"), [("pca-filter", pca_terms), ("bayes-estimate", bayes_terms)]
 )
-def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(
-    experiment, attack, terms
-):
+def test_plotted_points_are_the_closed_form_where_covariances_are_known(experiment, attack, terms):
     points = rmse(experiment, attack)
     assert len(points) >= 7
     for x, found in points.items():

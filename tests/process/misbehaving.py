@@ -5,14 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from auditor.adversary.attack import (
-    Affine,
-    CategoricalAttack,
-    Inference,
-    LinearAttack,
-    Reconstruction,
-    RowAttack,
-)
+from auditor.adversary import attack
 from auditor.data.source import Source
 from auditor.expectations.base import Expectation, Judgement
 from auditor.results.comparison import Renderer
@@ -56,19 +49,19 @@ class Odd:
         super().__init__(*arguments, **options)
 
 
-class Linear(Odd, LinearAttack):
+class Linear(Odd, attack.LinearAttack):
     """Averages the copies."""
 
     name = kind_here = "odd-linear"
 
     def affine(self, view):
         called(self.name, view.centre)
-        return Affine(
+        return attack.Affine(
             returned(self.name, np.kron(view.weights, np.eye(view.width))), np.zeros(view.width)
         )
 
 
-class Rowwise(Odd, RowAttack):
+class Rowwise(Odd, attack.RowAttack):
     """The first copy as the estimate."""
 
     name = kind_here = "odd-rows"
@@ -77,13 +70,13 @@ class Rowwise(Odd, RowAttack):
         return FirstCopy()
 
 
-class FirstCopy(Reconstruction):
+class FirstCopy(attack.Reconstruction):
     def rows(self, copies):
         called("odd-rows", copies[0])
         return returned("odd-rows", copies[0].copy())
 
 
-class Guess(Inference):
+class Guess(attack.Inference):
     def __init__(self, size):
         self.prior = np.full(size, 1 / size)
 
@@ -92,7 +85,7 @@ class Guess(Inference):
         return returned("odd-categorical", np.tile(self.prior, (copies[0].size, 1)))
 
 
-class Categorical(Odd, CategoricalAttack):
+class Categorical(Odd, attack.CategoricalAttack):
     """A constant estimate."""
 
     name = kind_here = "odd-categorical"

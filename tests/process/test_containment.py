@@ -18,17 +18,9 @@ import pytest
 import yaml
 
 import auditor
-from auditor import registry
+from auditor import base, registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.measures.record_disclosure import check_inferred
-from auditor.base import (
-    AuditorError,
-    AuditorWarning,
-    NotApplicable,
-    PluginError,
-    StorageError,
-    WorkersLost,
-)
 from auditor.cli import main
 from auditor.process.containment import WITHHELD, CtrlC, contained, known, own_interrupt
 from auditor.results.measurements import Measurements
@@ -163,7 +155,7 @@ def below_zero(array):
 
 RAISES = {
     "an exception": raising(ValueError(CELL)),
-    "an error of ours": raising(AuditorError(f"the value is {CELL}")),
+    "an error of ours": raising(base.AuditorError(f"the value is {CELL}")),
     "SystemExit(0)": raising(SystemExit(0)), "SystemExit(text)": raising(SystemExit(CELL)),
     "SystemExit(7)": raising(SystemExit(7)),
     "KeyboardInterrupt": raising(KeyboardInterrupt(CELL)),
@@ -171,7 +163,7 @@ RAISES = {
     "a type named after data": named_after_data, "StopIteration": raising(StopIteration(CELL)),
     "MemoryError": raising(MemoryError(CELL)), "RecursionError": deep,
     "AssertionError": raising(AssertionError(CELL)), "EOFError": raising(EOFError(CELL)),
-    "lost workers": raising(WorkersLost(CELL)), "a full disk": raising(StorageError(CELL)),
+    "lost workers": raising(base.WorkersLost(CELL)), "a full disk": raising(base.StorageError(CELL)),
     "os._exit(0)": lambda *shown: os._exit(0),
 }  # fmt: skip
 CHANGES = {
@@ -275,9 +267,7 @@ def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, a
     ("how", "kind"),
     each_once(["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS),
 )  # fmt: skip
-def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(
-    kind, how, audit, tmp_path
-):
+def test_a_plugin_that_cannot_be_made_ends_in_3_and_others_finish(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
     others = ("odd-source", "odd-expectation", "html")
     assert status == (2 if how == "an error of ours" and kind not in others else 3), err
@@ -380,9 +370,7 @@ REFUSALS = {"an error of ours", "lost workers", "a full disk"}
     ("how", "where"),
     each_once([*RAISES, "changes the folder"], product(["odd-additive", "odd-uniform"], ["made", "act"])),
 )  # fmt: skip
-def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
-    where, how, command, tmp_path, monkeypatch
-):
+def test_errors_of_a_scheme_end_perturb_without_copies(where, how, command, tmp_path, monkeypatch):
     kind, moment = where
     monkeypatch.chdir(tmp_path)
     behave(monkeypatch, kind, **{moment: (RAISES | CHANGES)[how]})
@@ -408,7 +396,7 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(where, h
     X = np.random.default_rng(0).normal(size=(50, 2))
     release = auditor.perturb(X, "corner-wave", [0.5, 0.25], seed=1)
     behave(monkeypatch, kind, **{moment: RAISES[how]})
-    with pytest.raises(AuditorError) as told:
+    with pytest.raises(base.AuditorError) as told:
         auditor.perturb(X, kind, [0.5, 0.25], seed=1) if kind == "odd-additive" else auditor.attack(
             kind, release
         )
@@ -420,9 +408,7 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(where, h
     ("odd-additive", click.exceptions.Exit(0)), ("odd-linear", click.Abort()),
     ("odd-expectation", click.UsageError(CELL)),
 ])  # fmt: skip
-def test_an_end_that_the_command_line_s_library_knows_is_none(
-    kind, error, command, tmp_path, monkeypatch
-):
+def test_errors_of_the_command_line_library_end_in_3(kind, error, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plugin = next(each for each in PLUGINS if each.name == kind)
     refusing = type(
@@ -454,7 +440,7 @@ WRONG = [
 def test_what_an_attack_infers_of_values_is_checked():
     check_inferred(Inferred(**INFERRED), 2, 2)
     for change in WRONG:
-        with pytest.raises(PluginError):
+        with pytest.raises(base.PluginError):
             check_inferred(Inferred(**INFERRED | change), 2, 2)
 
 
@@ -581,8 +567,8 @@ def warned(act):
 
 
 def test_of_warnings_in_python_ours_are_shown_as_ever_and_a_plugin_s_withheld(capsys):
-    told = AuditorWarning("of ours"), CELL
-    with pytest.warns(AuditorWarning, match="of ours") as caught:
+    told = base.AuditorWarning("of ours"), CELL
+    with pytest.warns(base.AuditorWarning, match="of ours") as caught:
         warned(lambda: [warnings.warn(warning, stacklevel=1) for warning in told])
     assert len(caught) == 1
     err = capsys.readouterr().err
@@ -606,10 +592,10 @@ def test_of_a_foreign_exception_kind_and_place_are_told():
 
 def test_a_reason_that_stands_in_the_code_is_told_and_one_put_together_is_not():
     def constant():
-        raise NotApplicable("needs three copies\x1b[2J")
+        raise base.NotApplicable("needs three copies\x1b[2J")
 
     def together():
-        raise NotApplicable(f"needs {CELL}")
+        raise base.NotApplicable(f"needs {CELL}")
 
     found = told(constant)
     assert (found.status, found.reason) == ("not-applicable", "needs three copies�[2J")

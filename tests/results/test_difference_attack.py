@@ -172,9 +172,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rows", "name"), CASES)
-def test_all_figures_of_a_scheme_locate_the_record_no_better_than_the_page_says(
-    tmp_path, known_noise, monkeypatch, name, rows
-):
+def test_records_are_located_no_better_than_stated(tmp_path, known_noise, monkeypatch, name, rows):
     if shortened(name, rows):
         monkeypatch.setattr(without_law, "fitted_records", lambda *asked: [])
     found = [figure for figure in usable(tmp_path, name, rows) if figure[-1] > 0]

@@ -83,9 +83,7 @@ def test_processes_that_start_together_agree_on_one_key(state):
     assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
 
 
-def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
-    state, tmp_path, monkeypatch
-):
+def test_a_comparison_says_whether_the_data_are_equal_or_undecided(state, tmp_path, monkeypatch):
     records, others = list(range(12)), list(range(1, 13))
     first, again, other = (
         audit(tmp_path, some, name)

@@ -15,17 +15,9 @@ from auditor.process.containment import Interrupted
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice, Measurement
-from auditor.runs.advice import audits, columns
+from auditor.runs.advice import audits, candidates, columns
 from auditor.runs.advice.advise import advise, command, steps_apart
 from auditor.runs.advice.audits import Asked, Trials, astray
-from auditor.runs.advice.candidates import (
-    AddedNoise,
-    Retention,
-    mean_loss,
-    noise_grid,
-    regression_loss,
-    share_loss,
-)
 from auditor.runs.advice.columns import Request, chosen
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
@@ -37,8 +29,8 @@ K = np.array([[4.0, 3.0], [3.0, 9.0]])
 ONE = np.array([[2.5]])
 
 
-def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
-    return AddedNoise(
+def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=candidates.mean_loss):
+    return candidates.AddedNoise(
         copies, spread, get("scheme", scheme)(), TableMoments(np.zeros(len(K_X)), K_X, 1000), loss
     )
 
@@ -88,7 +80,7 @@ def test_the_closed_form_is_the_papers_second_equation_7_written_out():
 
 
 def test_noise_of_the_datas_shape_costs_a_regression_nothing_and_white_noise_does():
-    assert regression_loss(K, 3.0 * K) == pytest.approx(0.0, abs=1e-12)
+    assert candidates.regression_loss(K, 3.0 * K) == pytest.approx(0.0, abs=1e-12)
     white = 2.0 * np.eye(2)
     # naive: errors of b = K_Y,oj/K_Y,oo on the original, over K_jj, less the best
     lost = [1 - K[0, 1] ** 2 / 36, 1 - K[0, 1] ** 2 / 36]
@@ -96,7 +88,7 @@ def test_noise_of_the_datas_shape_costs_a_regression_nothing_and_white_noise_doe
     for j, o in ((0, 1), (1, 0)):
         b = K[o, j] / (K[o, o] + white[o, o])
         naive.append((K[j, j] - 2 * b * K[o, j] + b**2 * K[o, o]) / K[j, j] - lost[j])
-    assert regression_loss(K, white) == pytest.approx(np.mean(naive))
+    assert candidates.regression_loss(K, white) == pytest.approx(np.mean(naive))
 
 
 def test_a_share_estimated_from_a_copy_is_as_uncertain_as_stated():
@@ -104,12 +96,14 @@ def test_a_share_estimated_from_a_copy_is_as_uncertain_as_stated():
     q = p * prior + (1 - p) / 3
     shares = (np.random.default_rng(0).multinomial(n, q, size=draws) / n - (1 - p) / 3) / p
     grown = np.mean(shares.std(axis=0) / np.sqrt(prior * (1 - prior) / n) - 1)
-    assert share_loss(prior, p) == pytest.approx(grown, abs=4 * (1 + grown) / math.sqrt(2 * draws))
+    assert candidates.share_loss(prior, p) == pytest.approx(
+        grown, abs=4 * (1 + grown) / math.sqrt(2 * draws)
+    )
 
 
 def test_retention_leaves_what_exact_bayes_written_out_leaves():
     prior, p = np.array([0.5, 0.3, 0.2]), 0.6
-    candidate = Retention(2, 4.0, get("scheme", "uniform-multilevel")(), prior)
+    candidate = candidates.Retention(2, 4.0, get("scheme", "uniform-multilevel")(), prior)
     joint = prior[:, None] * (p * np.eye(3) + (1 - p) / 3)
     posterior = joint / joint.sum(axis=0)
     error = sum(
@@ -127,9 +121,9 @@ BOUNDS = {"age": (0.0, 10.0), "pay": (0.0, 40.0)}
 def bounded(scheme, copies=2, **parameters):
     spans = np.array([high - low for low, high in BOUNDS.values()])
     made = make_plugin("scheme", scheme, {"noise": "bounds", **parameters})
-    return AddedNoise(
-        copies, 4.0, made, TableMoments(np.zeros(2), K, 1000, spans), mean_loss, 1e-6,
-        grid=noise_grid(-12, 3),
+    return candidates.AddedNoise(
+        copies, 4.0, made, TableMoments(np.zeros(2), K, 1000, spans), candidates.mean_loss, 1e-6,
+        grid=candidates.noise_grid(-12, 3),
     )  # fmt: skip
 
 
@@ -212,12 +206,12 @@ def test_attacks_use_the_columns_that_every_copy_shows(here):
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
 @pytest.mark.slow
-def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
-    here, quick_advice, scheme
-):
+def test_over_other_draws_the_advice_meets_the_target_and_weaker_fails(here, quick_advice, scheme):
     staff(here, 400, seed=1)
     table = chosen(Request("staff.csv", 1, 0.5, columns=["salary"]))
-    candidate = AddedNoise(2, 4.0, get("scheme", scheme)(), table_moments(table.table), mean_loss)
+    candidate = candidates.AddedNoise(
+        2, 4.0, get("scheme", scheme)(), table_moments(table.table), candidates.mean_loss
+    )
     asked = Asked(table.measured, 0.5, table.table.rows, 1, False, {})
     trials = Trials(asked, "mean")
     place = trials.lowest(candidate, math.inf)

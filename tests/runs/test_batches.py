@@ -207,9 +207,7 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("leak", [False, True])
-def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
-    tmp_path, monkeypatch, leak
-):
+def test_an_audit_of_all_batches_finds_noise_drawn_twice_from_one_key(tmp_path, monkeypatch, leak):
     n = 4_000
     for month, rows in (("1", FIRST[:n]), ("2", 1.1 * SECOND[:n])):
         pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{month}.csv", index=False)

@@ -75,9 +75,7 @@ def test_rounded_columns_come_back_as_the_kind_that_they_were(path, tmp_path, st
 
 
 @pytest.mark.parametrize(("held", "missing"), each_once([0, 2**30], ["keep", "drop"]))
-def test_blanks_are_in_their_places_in_every_block(
-    path, tmp_path, staff, monkeypatch, held, missing
-):
+def test_blanks_keep_their_places_in_every_block(path, tmp_path, staff, monkeypatch, held, missing):
     from auditor.data.formats import parts
 
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
@@ -110,9 +108,7 @@ def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path)
 
 
 @pytest.mark.parametrize(("treatment", "scheme", "message"), [(Treatment("drop", bounds={"aeg": ("0", "1")}), "corner-wave", r"^bounds: no column 'aeg' is perturbed; did you mean 'age'\?$"), (Treatment("drop", bounds={"age": ("x", "1")}), "corner-wave", "'age': each must be a number; got 'x'"), (Treatment("drop", bounds={"hired": ("9", "")}), "corner-wave", "'hired': each must be a date, as 2020-01-31; got '9'"), (Treatment("drop", True), "rotation", "rotation are not the table's columns plus noise: none is rounded, cut off or left blank"), (Treatment("drop", True), "uniform", "are of categories, which are neither rounded nor cut off")])  # fmt: skip
-def test_what_cannot_be_done_is_refused_and_leaves_nothing(
-    path, tmp_path, treatment, scheme, message
-):
+def test_impossible_requests_leave_no_files(path, tmp_path, treatment, scheme, message):
     with pytest.raises(AuditorError, match=message):
         made(path, [0.5], tmp_path / "out", treatment, scheme=scheme)
     assert not (tmp_path / "out").exists()

@@ -60,9 +60,7 @@ def signalled(monkeypatch):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.slow_after_first
-def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(
-    folder, run, signalled, number, status
-):
+def test_a_signal_leaves_a_report_that_resume_completes(folder, run, signalled, number, status):
     signalled.update(at=3, signal=number)
     found, out, err = run("first.yaml")
     assert found == status
@@ -132,9 +130,7 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
     assert "second: not carried out" in err
 
 
-def test_results_are_written_though_their_folder_was_removed_during_the_run(
-    folder, run, monkeypatch
-):
+def test_results_are_written_though_the_run_s_folder_was_removed(folder, run, monkeypatch):
     real, done = tasks.carry_out, []
 
     def carry_out(task, *share):

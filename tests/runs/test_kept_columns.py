@@ -41,7 +41,7 @@ def cells(path):
     ("scheme", "column", "level"),
     [("uniform-multilevel", "illness", 0.3), ("corner-wave", "age", 0.5)],
 )
-def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
+def test_kept_columns_keep_text_and_order(
     path, tmp_path, monkeypatch, batch, scheme, column, level
 ):
     monkeypatch.setattr(parts, "CSV_BYTES", 40 * batch)

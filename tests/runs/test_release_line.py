@@ -307,9 +307,7 @@ CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.chmod"}
     itertools.product(["perturb", "extend", "append"], [signal.SIGKILL, signal.SIGTERM]),
 )
 @pytest.mark.slow_after_first
-def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_next(
-    tmp_path, kind, number
-):
+def test_a_command_killed_at_any_file_change_is_finished_or_undone_next(tmp_path, kind, number):
     first, ends = Owner(tmp_path / "first"), []
     while (command := first.next_command())[0] != kind:
         command[1]()

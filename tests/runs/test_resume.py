@@ -76,9 +76,7 @@ def outcome(name="small", output="audit", status=0):
 
 @pytest.mark.parametrize("at", [2, 0])
 @pytest.mark.slow_after_first
-def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(
-    folder, run, carried_out, at
-):
+def test_after_a_crash_only_unfinished_tasks_run_and_results_agree(folder, run, carried_out, at):
     assert run("small.yaml", "--output", "undisturbed")[0] == 0
     carried_out.clear()
     carried_out.before = crash(at)
@@ -252,9 +250,7 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     ("kind", "disturbance"),
     [("small", "SIGTERM"), ("passes", "SIGKILL, all"), ("records", "SIGKILL, program")],
 )
-def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
-    folder, monkeypatch, kind, disturbance
-):
+def test_runs_disturbed_at_random_and_resumed_agree(folder, monkeypatch, kind, disturbance):
     for name, records in {
         "NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10,
     }.items():  # fmt: skip

@@ -140,9 +140,7 @@ def test_names_in_comments_cannot_leave_them():
     ("t.csv", "name\n" + "".join(f"Alice{place}\n" for place in range(60)), "no column holds numbers"),
     ("t.parquet", "Alice,HIV\n", "cannot be read as Parquet"),
 ])  # fmt: skip
-def test_what_cannot_be_looked_at_is_told_in_one_line(
-    here, auditor, monkeypatch, name, content, why
-):
+def test_unreadable_data_are_reported_in_one_line(here, auditor, monkeypatch, name, content, why):
     monkeypatch.setattr(checks, "MOST_COLUMNS", 98)  # in place of 5,000
     Path(name).write_text(content)
     status, out, err = auditor("new", "a.yaml", "--data", name)

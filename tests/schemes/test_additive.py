@@ -68,9 +68,7 @@ def naive_increment(distribution, low, high, k):
 
 @pytest.mark.parametrize("distribution", ["geometric", "skellam"])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (1.5, 2.0), (0.2, 9.0)])
-def test_an_increment_on_a_lattice_has_the_probabilities_of_its_characteristic_function(
-    distribution, low, high
-):
+def test_a_lattice_increment_has_the_law_of_its_characteristic_function(distribution, low, high):
     law = KroneckerNoise(
         np.eye(1), np.eye(1), distribution=distribution, one_process=True, units=np.ones(1)
     )

@@ -9,22 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from auditor.base import PluginError
-from auditor.schemes.base.additive import (
-    ORIGINAL,
-    Step,
-    bridge_plan,
-    check_plan,
-    implied_level_covariance,
-)
+from auditor.schemes import corner_wave
+from auditor.schemes.base import additive
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import (
-    CornerWave,
-    Correlated,
-    Independent,
-    LinearlyDependent,
-    conditional_gaussian,
-)
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 EPS = np.finfo(float).eps
@@ -48,10 +36,10 @@ def minimum(levels):
 
 
 def drawn(algorithm, levels, splits=()):
-    scheme = CornerWave(algorithm=algorithm)
+    scheme = corner_wave.CornerWave(algorithm=algorithm)
     cuts = [0, *sorted(set(splits)), len(levels)]
     steps = [step for a, b in itertools.pairwise(cuts) for step in scheme.plan(levels[:b], a)]
-    return implied_level_covariance(steps, len(levels))
+    return additive.implied_level_covariance(steps, len(levels))
 
 
 def rounding(levels):
@@ -81,7 +69,7 @@ def test_bridge_and_sequential_draw_from_min_however_close_the_levels(algorithm,
 def test_every_algorithm_states_min(algorithm):
     levels = [0.8, 0.2, 0.8, 0.0, 1.5]
     np.testing.assert_array_equal(
-        CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels)
+        corner_wave.CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels)
     )
 
 
@@ -91,7 +79,7 @@ def test_theorem_5_covariance_min_and_independent_increments_are_one_law(levels)
     levels = sorted(levels)
     difference = np.eye(len(levels)) - np.eye(len(levels), k=-1)
     increments = np.diag(np.diff(levels, prepend=0.0))
-    stated = CornerWave().level_covariance(levels)
+    stated = corner_wave.CornerWave().level_covariance(levels)
     np.testing.assert_allclose(difference @ stated @ difference.T, increments, atol=1e-12)
     sums = np.linalg.inv(difference)
     np.testing.assert_allclose(sums @ increments @ sums.T, stated, atol=1e-12)
@@ -131,7 +119,7 @@ rational_arrivals = st.lists(
 def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
     # as floats, so that only the plan's own rounding is left
     levels = [Fraction(float(s)) for s in arrivals]
-    for k, step in enumerate(bridge_plan([float(s) for s in levels])):
+    for k, step in enumerate(additive.bridge_plan([float(s) for s in levels])):
         weights, variance = conditional_exactly(levels[:k], levels[k])
         planned = dict(step.parents)
         for copy, weight in enumerate(weights, start=1):
@@ -142,7 +130,9 @@ def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
 def test_dense_conditional_agrees_with_rationals():
     """Equations 17 and 18 for two new copies at once; copies at 1 and 1.5 lie between."""
     given_levels, new = [Fraction(1), Fraction(3, 2), Fraction(1, 4)], [Fraction(1, 2), Fraction(2)]
-    weights, covariance = conditional_gaussian(np.array(given_levels, float), np.array(new, float))
+    weights, covariance = corner_wave.conditional_gaussian(
+        np.array(given_levels, float), np.array(new, float)
+    )
     exact = [conditional_exactly(given_levels, s) for s in new]
     np.testing.assert_allclose(weights, np.array([row for row, _ in exact], float), atol=1e-14)
     np.testing.assert_allclose(covariance, np.diag([float(v) for _, v in exact]), atol=1e-14)
@@ -150,7 +140,7 @@ def test_dense_conditional_agrees_with_rationals():
 
 def test_a_step_of_the_bridge_reads_at_most_two_copies():
     levels = list(np.random.default_rng(5).uniform(0, 1, 500))
-    assert all(len(step.parents) <= 2 for step in bridge_plan(levels))
+    assert all(len(step.parents) <= 2 for step in additive.bridge_plan(levels))
 
 
 @pytest.mark.parametrize("covariance", [0.0, 0.1, 0.24999, 0.25, 0.25001, 0.4, 0.5])
@@ -182,8 +172,8 @@ def test_errata_14_near_equal_levels_do_not_break_the_bridge():
 
 
 ADDITIVE = [
-    Correlated(), Independent(), LinearlyDependent(),
-    *(CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS),
+    corner_wave.Correlated(), corner_wave.Independent(), corner_wave.LinearlyDependent(),
+    *(corner_wave.CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS),
 ]  # fmt: skip
 
 
@@ -197,13 +187,13 @@ ADDITIVE = [
 def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(scheme, levels, data):
     existing = data.draw(st.integers(0, len(levels)))
     steps, Sigma = scheme.plan(levels, existing), scheme.level_covariance(levels)
-    check_plan(steps, len(levels), existing)
-    found = implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
+    additive.check_plan(steps, len(levels), existing)
+    found = additive.implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
     # a root of a singular Sigma is good to √eps
     np.testing.assert_allclose(found, Sigma, rtol=0, atol=1e-7 * max(levels))
 
 
-class Reuses(Correlated):
+class Reuses(corner_wave.Correlated):
     """Draws the second copy with the first one's innovation."""
 
     name = "reuses-an-innovation"
@@ -213,10 +203,12 @@ class Reuses(Correlated):
 
     def plan(self, levels, existing=0):
         a, b = 0.9, math.sqrt(1 - 0.9**2)
-        steps = [Step(1, ((ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),))]
+        steps = [additive.Step(1, ((additive.ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),))]
         if len(levels) == 2:
             sigma = math.sqrt(levels[1])
-            steps.append(Step(2, ((ORIGINAL, 1.0),), ((1, a * sigma), (2, b * sigma))))
+            steps.append(
+                additive.Step(2, ((additive.ORIGINAL, 1.0),), ((1, a * sigma), (2, b * sigma)))
+            )
         return steps[existing:]
 
 
@@ -225,7 +217,7 @@ def test_a_plan_that_needs_the_noise_of_a_copy_that_is_out_is_refused():
     moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(1, 1), len(X))
     scheme, levels = Reuses(), (0.5, 0.8)
     np.testing.assert_allclose(
-        implied_level_covariance(scheme.plan(levels), 2),
+        additive.implied_level_covariance(scheme.plan(levels), 2),
         scheme.level_covariance(levels),
         atol=1e-12,
     )

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from auditor.schemes.base.guarantees import (
-    Guarantees,
-    gaussian_delta,
-    gaussian_epsilon,
-    laplace_epsilon,
-    largest_length,
-    shift_mu,
-)
+from auditor.schemes.base import guarantees
 from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
@@ -37,7 +30,8 @@ def scaled(levels):
 
 def of(law, copies, spans=SPANS):
     return {
-        metric: figure.value for metric, figure in Guarantees(law, spans, DELTA).of(copies).items()
+        metric: figure.value
+        for metric, figure in guarantees.Guarantees(law, spans, DELTA).of(copies).items()
     }
 
 
@@ -51,12 +45,12 @@ def product_law(distribution, levels, variances, *, one_process=False):
 
 def test_delta_and_epsilon_are_the_accountants():
     for mu, epsilon, delta in ACCOUNTANT["gaussian_delta"]:
-        assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
+        assert guarantees.gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
     for mu, delta, epsilon in ACCOUNTANT["gaussian_epsilon"]:
-        assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+        assert guarantees.gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
     for b, epsilon, delta in ACCOUNTANT["laplace_delta"]:
         if delta > 0:
-            assert laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
+            assert guarantees.laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
 
 
 @pytest.mark.parametrize(("rate", "epsilon", "delta"), ACCOUNTANT["geometric_delta"])
@@ -65,14 +59,14 @@ def test_pure_epsilon_of_geometric_noise_is_where_the_accountants_delta_ends(rat
     pure = 3 * geometric_rate(2 * q / (1 - q) ** 2)
     assert pure == pytest.approx(3 * rate, rel=1e-9)
     assert (delta > 0) == (epsilon < pure - 1e-12)
-    mu = shift_mu(NoiseDensity("geometric", math.sqrt(2 * q) / (1 - q)), 3.0)
-    assert gaussian_delta(mu, epsilon) >= delta - 1e-12  # the promise of μ is true
+    mu = guarantees.shift_mu(NoiseDensity("geometric", math.sqrt(2 * q) / (1 - q)), 3.0)
+    assert guarantees.gaussian_delta(mu, epsilon) >= delta - 1e-12  # the promise of μ is true
 
 
 def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
     found = of(KroneckerNoise(np.array([[0.25]]), np.array([[16.0]])), [1], np.array([6.0]))
     assert found["gaussian_dp"] == pytest.approx(3.0, rel=1e-12)  # 6 / (0.5·4)
-    assert found["epsilon_at_delta"] == pytest.approx(gaussian_epsilon(3.0, DELTA))
+    assert found["epsilon_at_delta"] == pytest.approx(guarantees.gaussian_epsilon(3.0, DELTA))
     assert math.isinf(found["epsilon"])
 
 
@@ -108,7 +102,7 @@ def test_the_worst_corner_is_the_longest_of_all(N):
     rng = np.random.default_rng(N)
     A, spans = rng.normal(size=(N, 2 * N)), rng.uniform(0.1, 9.0, N)
     C = A @ A.T
-    found, inverse = largest_length(C, spans), np.linalg.inv(C)
+    found, inverse = guarantees.largest_length(C, spans), np.linalg.inv(C)
     corners = spans * np.array(list(product((-1, 1), repeat=N)))
     assert found.value == pytest.approx(
         np.sqrt(np.einsum("ki,ij,kj->k", corners, inverse, corners).max()), rel=1e-9
@@ -137,7 +131,7 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
 
 def test_uniform_noise_tells_some_records_apart_for_certain():
     law = product_law("uniform", [1.0, 1.0], [1.0, 4.0])
-    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])["epsilon_at_delta"]
+    found = guarantees.Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])["epsilon_at_delta"]
     assert math.isinf(found.value)
     assert "for certain" in found.note
 
@@ -159,4 +153,6 @@ def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distributi
         else np.arange(-math.ceil(reach), reach) + 0.5
     )
     found = trade_off(noise, d, t)
-    assert shift_mu(noise, float(d)) == pytest.approx(found[np.isfinite(found)].max(), rel=1e-9)
+    assert guarantees.shift_mu(noise, float(d)) == pytest.approx(
+        found[np.isfinite(found)].max(), rel=1e-9
+    )

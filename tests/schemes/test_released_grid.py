@@ -73,9 +73,7 @@ def test_a_noisier_copy_is_the_same_whatever_the_original_was():
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.slow
-def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(
-    tmp_path, monkeypatch, precision
-):
+def test_files_of_a_release_keep_theorem_4_and_every_figure(tmp_path, monkeypatch, precision):
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(range(7, 7 + count)))
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
@@ -129,7 +127,7 @@ def umask(request):
     os.umask(before)
 
 
-def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(
+def test_copies_are_their_owner_s_alone_and_the_manifest_follows_the_umask(
     tmp_path, monkeypatch, umask
 ):
     from auditor.data.formats import release_folder as writing

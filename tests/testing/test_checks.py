@@ -7,20 +7,8 @@ import pandas as pd
 import pytest
 from pydantic import ConfigDict
 
+from auditor import plugin
 from auditor.data.source import NORMAL, RecordLaw
-from auditor.plugin import (
-    AdditiveScheme,
-    Affine,
-    CategoricalAttack,
-    Inference,
-    LinearAttack,
-    NotApplicable,
-    PluginParameters,
-    Reconstruction,
-    RowAttack,
-    Source,
-    Step,
-)
 from auditor.schemes.replacement.base import FreshCopies
 from auditor.schemes.uniform import Uniform
 from auditor.testing import ContractError, check_attack, check_scheme, check_source
@@ -39,7 +27,7 @@ def caught(check, cls, name, *words):
     return message
 
 
-class Average(LinearAttack):
+class Average(plugin.LinearAttack):
     """An honest average of the copies."""
 
     name = "average"
@@ -47,10 +35,10 @@ class Average(LinearAttack):
     wins = "Wherever the noise of copies is independent."
 
     def affine(self, view):
-        return Affine(np.kron(view.weights, np.eye(view.width)), np.zeros(view.width))
+        return plugin.Affine(np.kron(view.weights, np.eye(view.width)), np.zeros(view.width))
 
 
-class First(RowAttack):
+class First(plugin.RowAttack):
     """An honest estimate: the first copy unchanged."""
 
     name = "first"
@@ -60,7 +48,7 @@ class First(RowAttack):
         return Rows(self, view)
 
 
-class Rows(Reconstruction):
+class Rows(plugin.Reconstruction):
     def __init__(self, attack, view):
         self.attack, self.view = attack, view
 
@@ -81,7 +69,9 @@ def but(base=Average, **attributes):
 
 def offset(of):
     """The average of the copies plus `of(self, view)`."""
-    return {"affine": lambda self, view: Affine(Average().affine(view).weights, of(self, view))}
+    return {
+        "affine": lambda self, view: plugin.Affine(Average().affine(view).weights, of(self, view))
+    }
 
 
 def seen(self):
@@ -105,7 +95,7 @@ def writes_to_the_copies_by_force(self, copies):
 
 
 def refuses(self, view, reason="not today"):
-    raise NotApplicable(reason)
+    raise plugin.NotApplicable(reason)
 
 
 def refuses_now_and_then(self, view):
@@ -120,26 +110,26 @@ def refuses_by_a_key(self, family, knowledge):
     raise KeyError(family)
 
 
-class NoProbabilities(CategoricalAttack):
+class NoProbabilities(plugin.CategoricalAttack):
     """Says that every value has probability 1."""
 
     name = "no-probabilities"
     assumes, wins = Average.assumes, Average.wins
 
     def infer(self, view):
-        inference = Inference()
+        inference = plugin.Inference()
         inference.prior = np.full(view.size, 1.0 / view.size)
         inference.posterior = lambda copies: np.ones((copies[0].size, view.size))
         return inference
 
 
-class Undescribed(PluginParameters):
+class Undescribed(plugin.PluginParameters):
     """One."""
 
     share: float = 0.5
 
 
-class TakesAnything(PluginParameters):
+class TakesAnything(plugin.PluginParameters):
     """Any."""
 
     model_config = ConfigDict(extra="ignore")
@@ -174,7 +164,7 @@ ANSWERS, SHAPE = "answers or refuses", "finite and of the right shape"
         (but(**offset(lambda self, view: np.eye(view.width)[2])), ANSWERS, ["IndexError", "on one attribute by"]),
         (but(affine=lambda self, view: refuses(self, view, "")), ANSWERS, ["a reason"]),
         (but(**offset(lambda self, view: np.full(view.width, np.nan))), SHAPE, []),
-        (but(affine=lambda self, view: Affine(np.eye(view.width + 1), np.zeros(view.width))), SHAPE, []),
+        (but(affine=lambda self, view: plugin.Affine(np.eye(view.width + 1), np.zeros(view.width))), SHAPE, []),
         (first(lambda copies: copies[0][1:].copy()), SHAPE, []), (NoProbabilities, SHAPE, []),
         (but(affine=refuses), "answers somewhere", []),
         (but(families=frozenset({"no-such-family"})), "answers somewhere", []),
@@ -189,7 +179,7 @@ def test_an_attack_that_breaks_its_contract_is_caught(cls, name, words):
     caught(check_attack, cls, name, *words)
 
 
-class Fresh(AdditiveScheme):
+class Fresh(plugin.AdditiveScheme):
     """Fresh noise in every copy, as stated."""
 
     name = "fresh"
@@ -201,7 +191,7 @@ class Fresh(AdditiveScheme):
 
     def plan(self, levels, existing=0):
         return [
-            Step(k, ((0, 1.0),), ((k, float(np.sqrt(level * self.factor))),))
+            plugin.Step(k, ((0, 1.0),), ((k, float(np.sqrt(level * self.factor))),))
             for k, level in enumerate(levels, 1)
             if k > existing
         ]
@@ -364,7 +354,7 @@ def test_categories_that_break_their_law_are_caught(copies, says):
     caught(check_scheme, scheme, "follows its law", *says)
 
 
-class Normals(Source):
+class Normals(plugin.Source):
     """An honest source: two columns of normals."""
 
     name = "normals"

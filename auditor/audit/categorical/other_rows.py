@@ -6,12 +6,10 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | --- | --- |
 | all audited columns of all copies | dependence on other columns (latent classes) |
 | pairs of copies and codes, sums and differences modulo the number of values | split values |
-| shown columns, also of adjacent rows, and shares of values by code | columns in clear, households
-|
+| shown columns, also of adjacent rows, and shares of values by code | columns in clear, households |
 | phase of shown numbers, rows in their order | weekdays, check digits, shuffled rows |
 | place in the file, and its remainders | values kept in every second row |
-| cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share
-their noise |
+| cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share their noise |
 
 Other rows are conspicuous if their values predict the record's, or their noise its noise ``[y_t =
 v] − T[x_t, v]``, T the copy's shares given the original.

@@ -7,15 +7,14 @@
 | ``g`` | predicted chances of values, from all of the coalition's copies | (n, s) |
 | ``r, g'`` | ``e`` and ``g``, less their means over the records with one value in copy b | (n, s) |
 | ``ρ`` | ``Σ r·g' / √(Σ |r|² Σ |g'|²)`` over held-out rows | scalar |
-| gain | ``ρ²`` if ρ > 0: share of the best copy's error that the best multiple of ``g'`` removes |
-scalar |
+| gain | ``ρ²`` if ρ > 0: share of the best copy's error that the best multiple of ``g'`` removes | scalar |
 
 If the other copies are independent of the original given copy b, as of lawful multilevel copies,
 ``Σ r·g'`` has mean 0 for any learner and table. Predictors are boosted trees on the pattern of
 agreement for each candidate value, and a frequency table of the copies' values. Candidates are the
 copies' values, and their sums and differences modulo s.
 
-*Not checked*: rows beyond those looked at; copies beyond the first ``MOST_SHOWN`` by retention.
+*Not checked*: rows not judged; copies beyond the first ``MOST_SHOWN`` by retention.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 
 
 def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
-    """Return pairs of the first ``MOST_PAIRED``, and all together."""
+    """Pairs of the first ``MOST_PAIRED``, and all together."""
     return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
 
 

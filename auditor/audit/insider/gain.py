@@ -1,30 +1,27 @@
-"""Gain of pooling: whether other copies or noise tell more than one.
+"""Gain of pooling: whether other copies or noise add information.
 
 Rows are dealt into parts, in runs of ``RUN`` neighbours. A learner is fitted to the originals in
 the first part and judged on the second, then fitted to both and judged on the third. Two halves
 that judge each other would have nearly equal sums.
 
-Where a law is proved, two parts of ``QUICK_ROWS`` rows are looked at first. If scores deviate from
-the law, or the first look shows a gain, three parts of ``PROVED_ROWS`` rows decide.
+Where a law is proved, two parts of ``QUICK_ROWS`` rows are judged first. If scores deviate from the
+law, or a gain shows, three parts of ``PROVED_ROWS`` rows decide.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``b`` | the coalition's copy with the least noise | |
-| ``r`` | ``x − f``, f predicted from ``Y_b`` and its means over near rows, by least squares and
-trees | (n,) |
+| ``r`` | ``x − f``, f predicted from ``Y_b`` and its means over near rows, by least squares and trees | (n,) |
 | ``g`` | the learner's prediction of r from all copies | (n,) |
 | ``g'`` | g with differences from ``Y_b`` of *other records*, mean of ``SHIFTS`` | (n,) |
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over judged rows | scalar |
-| gain | ``ρ²`` if ρ > 0: share of ``Σ r²`` that the best multiple of ``g − g'`` removes |
-scalar |
+| gain | ``ρ²`` if ρ > 0: share of ``Σ r²`` that the best multiple of ``g − g'`` removes | scalar |
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
 g')`` has mean 0 for any learner and table. The standard error of ρ is ``√Σ r² (g − g')²`` over the
 denominator of ρ, of rows or of runs, whichever is larger. ρ is tested by Student's t with ``(Σ w²)²
 / Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``.
 
-*Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
-output.
+*Not checked*: rows not judged; codes that no feature family breaks, like a cipher's.
 """
 
 from __future__ import annotations

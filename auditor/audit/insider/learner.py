@@ -12,10 +12,10 @@
 A column is learnt on one random half of the training rows and scored on the other, both ways. At
 most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with bin means from the
 other half, the best of each family first. Least squares on cells, differences and chosen columns
-predict again. Gradient boosting (scikit-learn) predicts the residual. Rows that a column divides
-from the rest because relations differ (``divided``), and the rest, have their own models.
+predict again. Gradient boosting (scikit-learn) predicts the residual. Rows that a column divides by
+relations (``divided``) have their own models.
 
-Assumed, *not checked*: records are perturbed alike, except for what a column or the place shows.
+Assumed, *not checked*: records with equal columns and places are perturbed equally.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def families() -> list[Feature]:
 
 
 def look(shown: Shown, tasks: Sequence[Task]) -> None:
-    """Try all columns in each task and choose those that help; none for few rows."""
+    """Try all columns in each task and choose helpful columns; none for few rows."""
     enough = min(len(task.taught) for task in tasks) >= FEWEST_ROWS
     for task in tasks:
         task.chosen[:] = [[] for _ in task.known]
@@ -299,7 +299,7 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
     | ``x, s`` | values to predict; their normal scores less the mean by bin | (m, N) |
     | ``u`` | normal scores of columns | (m, C) |
     | ``a`` | size of residuals of x by least squares on all numbers | (m, N) |
-    | ``b`` | likewise by bin, fitted to the other half of the rows | (m, N) |
+    | ``b`` | by bin, fitted to the other half of the rows | (m, N) |
     | ``e`` | ``u s`` for each column, and ``a − b`` | (m,) |
 
     The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
@@ -458,7 +458,7 @@ class Model:
     def steps(self, shown: Shown, rows: Indices) -> Array:
         """Predictions by least squares, with trees, and of medians, if any; shape (q, n).
 
-        NaN in rows that are not asked for, as trees take time.
+        NaN in rows without a request, as trees are slow.
         """
         chosen = [encoded(one.column(shown), one.edges, one.means) for one in self.chosen]
         values = np.hstack([shown.flat, shown.differences, *chosen])

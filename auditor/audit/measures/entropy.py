@@ -314,7 +314,7 @@ def given_others(K: Array) -> Array:
 def _power_left(
     shape: RecordShape, own: float, noise: NoiseDensity, deviations: Sequence[float]
 ) -> float:
-    """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies; ``own`` is h(X) in bits.
+    """``e^{2(h(X) − I)}/(2πe)`` for independent copies; ``own`` is h(X) in bits.
 
     ``I ≤ ½ log₂(1 + Σ 1/r_i) + Σ J_i``, and at most its sum over single copies.
     """
@@ -331,7 +331,7 @@ def _power_left(
 
 @lru_cache(maxsize=2**10)
 def _by_one(shape: RecordShape, noise: NoiseDensity) -> float:
-    """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
+    """``I(X; X + Z)`` in bits; infinite if no grid fits."""
     with suppress(NotApplicable):
         count = int(np.clip(32.0 * (shape.high - shape.low) / noise.std, *CELLS))
         return information(*_cells(shape, count)[:2], noise)

@@ -72,7 +72,7 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
     Raises
     ------
     AuditorError
-        No column can be perturbed, or there are too few records.
+        No column can be perturbed, or records are too few.
     """
     source, rows, bounds, shown = request.data, request.rows, request.bounds, request.shown or ()
     columns, notes = request.columns, list[str]()
@@ -164,9 +164,9 @@ class Request:
     utility : str
         ``mean``, ``regression`` or ``classifier`` of the column ``target``.
     schemes : tuple of str
-        By default those that add Gaussian noise to numbers.
+        By default all that add Gaussian noise to numbers.
     columns, shown : tuples of str, optional
-        Perturbed columns, and those that every copy shows unperturbed.
+        Perturbed columns, and columns that every copy shows unperturbed.
     rows : int, optional
         Records to measure.
     spread : float

@@ -431,7 +431,7 @@ class Transform:
 
 @frozen
 class Transformed:
-    """Square transforms of a release's copies, and the noise law before them.
+    """Square transforms of a release's copies, and the noise law before transforms.
 
     Invertibility is *not checked*.
     """
@@ -451,7 +451,7 @@ class Transformed:
         return all(transform.orthogonal for transform in self.transforms)
 
     def as_seen(self, moments: Moments) -> Moments:
-        """Moments of ``[x, y_1 … y_M]`` from those of ``[x, u_1 … u_M]``.
+        """Moments of ``[x, y_1 … y_M]`` from moments of ``[x, u_1 … u_M]``.
 
         ``y`` is centred at ``M_i μ + t_i``.
         """
