@@ -11,7 +11,7 @@ from typing import NamedTuple
 from auditor.base.types import frozen
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
-from auditor.results.records import FITTED, VERDICTS, ExpectationRecord, Remedy
+from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRecord, Remedy
 
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
@@ -45,7 +45,9 @@ class Bar(NamedTuple):
     @property
     def text(self) -> str:
         """The share and the target."""
-        return f"{percent(max(0.0, self.left.value))} unknown, target {percent(self.target)}"
+        return (
+            f"{percent(min(max(0.0, self.left.value), 1.0))} unknown, target {percent(self.target)}"
+        )
 
     @property
     def state(self) -> State:
@@ -199,6 +201,8 @@ def _gate_and_action(
         action = "Measure pooled copies: `coalitions: [subsets]`."
     elif one.unused and bar.state != "open":
         action = "Leave that column out, or declare a random one as `key`."
+    elif missed and UNSEARCHED in missed.why:
+        action = "Add `perfect` to `knowledge`, so that an insider searches the files."
     elif missed and all(each.state == "good" for each in found):
         action = "Make the expectation hold, or state the bound that you accept."
     elif left.half and rows and distance < left.half < FURTHEST * distance:
@@ -232,7 +236,7 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
         return f"{begin}rebuild{s} {what}{exactly(shown)}{off}"
     if spread is None:
         return f"{begin}leave{s} {share(shown)} of {what} unknown{without} 100 %."
-    error = rounded(math.sqrt(max(0.0, shown.value)) * spread)
+    error = rounded(math.sqrt(min(max(0.0, shown.value), 1.0)) * spread)
     return f"{begin}guess{es} {what} to ± {error} (typical error){without} ± {rounded(spread)}."
 
 

@@ -39,8 +39,8 @@ ATTACKS: dict[str, Attack] = {
 }
 MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
-STRETCHES, STRETCH = 20, 5_000
-"""Stretches of a large file that the insider reads, and their rows."""
+STRETCHES, STRETCH = 20, 5_040
+"""Stretches of a large file that the insider reads, and their rows: any period up to 10 fits."""
 
 
 def insider_noise_records(
@@ -100,8 +100,8 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
     ):
         return found
     some: Places = slice(None)
-    if table.streamed:  # evenly spread stretches
-        starts = np.linspace(0, table.rows - STRETCH, STRETCHES).astype(np.intp)
+    if table.streamed and table.rows > STRETCHES * STRETCH:  # evenly spread stretches
+        starts = np.linspace(0, table.rows // STRETCH - 1, STRETCHES).astype(np.intp) * STRETCH
         some = (starts[:, None] + np.arange(STRETCH)).ravel()
         X = np.concatenate([table.read(start, start + STRETCH) for start in starts])
     else:

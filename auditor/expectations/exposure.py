@@ -51,8 +51,10 @@ from auditor.registry import register
 from auditor.results.metrics import causes, unused_columns
 from auditor.results.records import (
     BELIEVED,
+    FITTED,
     KEPT,
     SHOWN,
+    UNSEARCHED,
     Evidence,
     Measurement,
     ReleaseEvidence,
@@ -228,6 +230,8 @@ def _bounded(
     shown = asked.at_most if metric == CLOSE_GUESSES else 1.0 - (asked.at_least or 1.0)
     files = [one.rows for one in evidence.releases if not one.law and from_files(one)]
     holds = judged.status == "holds" and bool(files)
+    if holds and not any(r.attack == FITTED for r in evidence.measurements):
+        lacking += f"{UNSEARCHED}, which needs `perfect` knowledge and ten records per cell; "
     if holds and shown and (rows := min(files)) * shown < LEAK:
         lacking += (
             f"no leak was found, but one of {min(LEAK, rows)} of the {rows:,} records could escape "

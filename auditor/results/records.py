@@ -708,6 +708,7 @@ class Drawn(NamedTuple):
 
 FITTED = "fitted-to-originals"
 """Name of the insider attack on copies without a law."""
+UNSEARCHED = "no insider searched these files for leaks"
 SAME = 1e-11
 """Smaller gains are rounding errors: the coalition's estimate equals its best copy's, in another
 order of sums."""

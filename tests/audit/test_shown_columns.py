@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.audit import without_law
+from auditor.data.columns import scan
+from auditor.results.records import UNSEARCHED
 from auditor_reports.markdown import Markdown
-from tests.audited import audited_files
+from tests.audited import NO_LEARNER, audited_files
 
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
@@ -30,6 +33,26 @@ def noisy(table, columns, level=3.0):
         x = table[name]
         copy[name] = x + RNG.normal(size=len(x)) * np.sqrt(level) * x.std()
     return copy
+
+
+def test_files_that_no_insider_searched_get_no_tick(tmp_path):
+    table = pd.DataFrame(RNG.normal(size=(N, 2)), columns=["pay", "age"])
+    copies = [noisy(table, table.columns)]
+    assert audited_files(tmp_path, table, copies).expectations[0].status == "holds"
+    (record,) = audited_files(tmp_path, table, copies, knowledge=NO_LEARNER).expectations
+    assert (record.status, UNSEARCHED in record.why) == ("undecided", True)
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_leak_in_a_large_file_is_searched_in_stretches(tmp_path, monkeypatch, leaks):
+    monkeypatch.setattr(scan, "HELD_BYTES", 0)
+    monkeypatch.setattr(without_law, "STRETCH", 840)
+    monkeypatch.setattr(without_law, "STRETCHES", 4)
+    table = pd.DataFrame(RNG.normal(size=(9 * 840, 2)), columns=["pay", "age"])
+    copy = noisy(table, table.columns)
+    copy.loc[::5, "pay"] = 3.0 * (table.pay if leaks else RNG.normal(size=len(table)))[::5] + 11.0
+    (record,) = audited_files(tmp_path, table, [copy], expect=[EXPOSURE]).expectations
+    assert record.status == ("fails" if leaks else "holds")
 
 
 @pytest.mark.parametrize("leaks", [True, False])
