@@ -136,7 +136,8 @@ def located(found):
         line = np.zeros(len(groups) + 1)
         line[0], line[groups[key[:5]]] = slope, own / 2
         left += [line / step, -line / step]
-        right += [(written - value) / step + 0.501, (value - written) / step + 0.501]
+        low = 1.001 if written <= 1.001 * step else 0.501  # what is not 0 is one step at least
+        right += [(written - value) / step + 0.501, (value - written) / step + low]
     limits = [(-100.0, 100.0), *[(-1.0, 1.0)] * len(groups)]
     ends = [
         linprog(
