@@ -228,9 +228,11 @@ def _bounded(
     groups = [*cells(found).values()]
     judged = judge_bounds(groups, asked, metric)
     shown = asked.at_most if metric == CLOSE_GUESSES else 1.0 - (asked.at_least or 1.0)
-    files = [one.rows for one in evidence.releases if not one.law and from_files(one)]
+    unproved = [one for one in evidence.releases if not one.law and from_files(one)]
+    files = [one.rows for one in unproved]
     holds = judged.status == "holds" and bool(files)
-    if holds and not any(r.attack == FITTED for r in evidence.measurements):
+    searched = {place(r) for r in evidence.measurements if r.attack == FITTED and r.status == "ok"}
+    if holds and {*map(place, unproved)} & {*map(place, found)} - searched:
         lacking += f"{UNSEARCHED}, which needs `perfect` knowledge and ten records per cell; "
     if holds and shown and (rows := min(files)) * shown < LEAK:
         lacking += (

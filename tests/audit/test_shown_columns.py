@@ -41,6 +41,9 @@ def test_files_that_no_insider_searched_get_no_tick(tmp_path):
     assert audited_files(tmp_path, table, copies).expectations[0].status == "holds"
     (record,) = audited_files(tmp_path, table, copies, knowledge=NO_LEARNER).expectations
     assert (record.status, UNSEARCHED in record.why) == ("undecided", True)
+    few = pd.DataFrame(RNG.normal(size=(N, 120)), columns=[f"x{k}" for k in range(120)])
+    (record,) = audited_files(tmp_path, few, [noisy(few, few.columns)]).expectations
+    assert (record.status, UNSEARCHED in record.why) == ("undecided", True)
 
 
 @pytest.mark.parametrize("leaks", [True, False])
