@@ -1,7 +1,7 @@
 """Measure the rows and write docs/evidence/performance.md: `python -m benchmarks --write`.
 
 Programs of a row run one after another, round by round. Ratios are of one round. Exit status 1 if a
-target is missed by more than 5 %. Takes less than ten minutes on an idle machine.
+target is missed by more than 5 %. A round takes ten minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -33,8 +34,8 @@ Each row is a command as a user types it, in a separate process, with a peer and
 competent person with numpy, pyarrow or scikit-learn. Without a peer, it draws as many normals as the audit's releases.
 The floor is work that the task cannot do without, so a target below the floor cannot be met.
 Seconds are processor seconds, imports included, on one thread of linear algebra.
-Ratios are medians over rounds, with their range; long rows have one round. A target is a ratio to the peer, or seconds.
-`--before CHECKOUT` measures the code of another checkout, too, in each round.
+Figures are medians over rounds, with their range. A target is a ratio to the peer, or seconds.
+`--before CHECKOUT` measures the code of another checkout, too, in each round, and stops it after 600 s.
 The last column has the largest parts of one more run (`python -m benchmarks.parts`): imports, attacks, rooms of `auditor`.
 
 """
@@ -55,10 +56,14 @@ class Run(NamedTuple):
     megabytes: float
 
 
+LIMIT = 600
+"""Processor seconds after which a program is stopped."""
+
+
 def measured(program: Sequence[str], wall: bool = False, checkout: Path = ROOT) -> Run:
     """Return the cost of a program, in seconds of the processor or of the clock.
 
-    It imports the packages of a checkout.
+    It imports the packages of a checkout. A program that takes longer than the limit has its cost.
 
     Raises
     ------
@@ -69,9 +74,10 @@ def measured(program: Sequence[str], wall: bool = False, checkout: Path = ROOT) 
     silent = subprocess.DEVNULL
     environment = {**ENVIRONMENT, "PYTHONPATH": str(checkout)}
     process = subprocess.Popen(program, env=environment, cwd=checkout, stdout=silent, stderr=silent)
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (LIMIT, LIMIT))
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
+    if process.returncode not in (0, 1) and used.ru_utime + used.ru_stime < 0.99 * LIMIT:
         raise RuntimeError(f"status {process.returncode}: {' '.join(program)[:200]}")
     took = time.perf_counter() - start if wall else used.ru_utime + used.ru_stime
     return Run(took, used.ru_maxrss / 1024)
@@ -95,6 +101,17 @@ def of_all(row: Row, folder: Path, checkout: Path) -> Run:
     return Run(sum(run.seconds for run in runs), max(run.megabytes for run in runs))
 
 
+def cost(runs: Sequence[Run]) -> str:
+    """Return the median seconds, their range and the most megabytes of some runs."""
+    if not runs:
+        return "–"
+    seconds = sorted(run.seconds for run in runs)
+    low, middle, high = seconds[0], statistics.median(seconds), seconds[-1]
+    spread = f" ({low:.2f}–{high:.2f})" if len(runs) > 1 else ""
+    stopped = "> " if high >= 0.99 * LIMIT else ""
+    return f"{stopped}{middle:.2f} s{spread}, {max(run.megabytes for run in runs):,.0f} MB"
+
+
 def line(row: Row, folder: Path, rounds: int, before: Path | None) -> tuple[str, bool]:
     """Return a row of the table, and whether its bar is met within 5 %."""
     script = [sys.executable, "-c"]
@@ -105,12 +122,7 @@ def line(row: Row, folder: Path, rounds: int, before: Path | None) -> tuple[str,
         ours.append(of_all(row, folder, ROOT))
         peers.append(measured([*script, row.peer, str(folder / "big.parquet")], row.wall))
         floors.append(measured([*script, row.floor, str(folder / "big.parquet")]))
-    cells = [
-        f"{statistics.median(run.seconds for run in runs):.2f} s, {max(run.megabytes for run in runs):,.0f} MB"
-        if runs
-        else "–"
-        for runs in (earlier, ours, peers, floors)
-    ]
+    cells = [cost(runs) for runs in (earlier, ours, peers, floors)]
     ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, peers, strict=True))
     ratio = statistics.median(ratios)
     found = statistics.median(run.seconds for run in ours) if row.seconds else ratio
@@ -139,7 +151,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--skip", default="-", help="rows that are left out, likewise")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path, help="another checkout, measured in each round")
-    parser.add_argument("--write", action="store_true", help="write the page")
+    parser.add_argument("--write", type=Path, nargs="?", const=PAGE, help="write the page")
     given = parser.parse_args(arguments)
     before = given.before and given.before.resolve()
     text = [
@@ -153,12 +165,12 @@ def main(arguments: Sequence[str]) -> int:
         for row in rows(Path(name)):
             chosen = given.only in row.what and given.skip not in row.what
             if chosen:
-                told, met = line(row, Path(name), 1 if row.long else given.rounds, before)
+                told, met = line(row, Path(name), given.rounds, before)
                 good &= met
                 text.append(told)
                 print(told, flush=True)
                 if given.write:
-                    PAGE.write_text(INTRODUCTION + "\n".join(text) + "\n")
+                    given.write.write_text(INTRODUCTION + "\n".join(text) + "\n")
     return 0 if good else 1
 
 

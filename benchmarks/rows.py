@@ -28,8 +28,8 @@ RELEASES = 10
 class Row(NamedTuple):
     """One row: commands, peer and floor.
 
-    ``bar`` is the largest ratio to the peer, or the most seconds. Rows that are ``long`` are
-    measured once. Seconds are the clock's with ``wall``, else the processor's.
+    ``bar`` is the largest ratio to the peer, or the most seconds. Seconds are the clock's with
+    ``wall``, else the processor's.
     """
 
     what: str
@@ -38,7 +38,6 @@ class Row(NamedTuple):
     floor: str
     bar: float
     seconds: bool = False
-    long: bool = False
     wall: bool = False
 
 
@@ -80,12 +79,13 @@ for draw in range({1 + bars}):
 """
 
 
-TABLES = f"""{NUMPY} import sys, pyarrow as pa, pyarrow.parquet as pq
+TABLES = f"""{NUMPY} import sys, pyarrow as pa, pyarrow.csv as csv, pyarrow.parquet as pq
 for name, factors, width in (("big", 4, 4), ("wide", 3, 12)):
     X = rng.standard_normal((2_000_000, factors)) @ rng.standard_normal((factors, width))
     X += 0.5 * rng.standard_normal(X.shape)
     table = pa.table({{f"x{{k}}": x for k, x in enumerate(X.T)}})
     pq.write_table(table, f"{{sys.argv[1]}}/{{name}}.parquet", row_group_size=2**17)
+csv.write_csv(table, f"{{sys.argv[1]}}/wide.csv")
 """
 CODED = f"""{NUMPY} import sys, pyarrow as pa, pyarrow.csv as csv, pyarrow.parquet as pq
 sizes = dict(zip("abcde", (8, 8, 8, 3, 3)))
@@ -159,6 +159,11 @@ def rows(folder: Path) -> list[Row]:
     quickstart = ["run", "quickstart", "-o", out, "-q", "-j"]
     binned = run("coded", data=coded, **audit("uniform-multilevel", [0.5, 0.3, 0.2]))
     asked = run("asked", data=gaussian(20_000, 8), expect=expect, **audit("corner-wave", three))
+    text_file = str(folder / "wide.csv")
+    million, text = (
+        run(name, data={"source": file}, **audit("corner-wave", three[:2], coalitions="all"))
+        for name, file in (("million", wide), ("text", text_file))
+    )
     read = f"import pyarrow.parquet as pq; pq.read_table({wide!r})"
     trees = "from sklearn.ensemble import HistGradientBoostingRegressor as H; import numpy as np;"
     trees += "X = np.random.default_rng(0).normal(size=(20_000, 24));"
@@ -168,11 +173,11 @@ def rows(folder: Path) -> list[Row]:
         Row("`auditor check quickstart`", [["check", "quickstart"]],
             "import numpy, scipy.special, pandas", "import numpy", 3.0),
         Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 4 * 1.94e6),
-            normals(4 * 1.94e6), 12.0, long=True),
+            normals(4 * 1.94e6), 12.0),
         *(
             Row(f"{name}, two workers, beside one, by the clock", [[*audited, "2"]],
                 f"from auditor.cli import main; import sys; sys.argv[1:] = {[*audited, '1']}; main()",
-                "import auditor.cli", 1.0, long=True, wall=True)
+                "import auditor.cli", 1.0, wall=True)
             for name, audited in (
                 ("`auditor run quickstart`", quickstart),
                 ("categories in bins, 20,000 × 1 × 3", binned[0][:-1]),
@@ -183,7 +188,7 @@ def rows(folder: Path) -> list[Row]:
             normals(4 * 1.94e6), "import numpy", 10.0),
         Row("`auditor new` and `run`, 20,000 × 7 with three categories",
             [["new", drafted, "--data", mixed, "--force"], ["run", drafted, "-o", out, "-q", "-j", "1"]],
-            normals(2e7), "import pandas, scipy.special, sklearn.ensemble", 15.0, seconds=True, long=True),
+            normals(2e7), "import pandas, scipy.special, sklearn.ensemble", 15.0, seconds=True),
         Row("1,023 coalitions of 100,000 × 2 × 10, `llse`",
             run("coalitions", data=gaussian(100_000, 2), **audit("correlated", ten, attacks=["llse"])),
             moment_script(100_000, ten, bars=True), LIBRARIES + normals(4e6), 1.2),
@@ -192,30 +197,32 @@ def rows(folder: Path) -> list[Row]:
             normals(2.4e7), normals(2.4e6), 60.0),
         Row("all attacks, Laplace, 100,000 × 8 × 3",
             run("laplace", data=gaussian(100_000, 8), **audit("laplace-multilevel", three)),
-            normals(2.4e7), normals(2.4e6), 12.0, seconds=True, long=True),
+            normals(2.4e7), normals(2.4e6), 12.0, seconds=True),
         Row("all attacks and coalitions, both expectations, Gaussian, 20,000 × 8 × 3", asked,
-            normals(2e7), trees, 60.0, long=True),
+            normals(2e7), trees, 60.0),
         Row("all attacks and coalitions, both expectations, Laplace, 20,000 × 8 × 3",
             run("both", data=gaussian(20_000, 8), expect=expect, **audit("laplace-multilevel", three)),
-            normals(2e7), trees, 100.0, long=True),
+            normals(2e7), trees, 100.0),
         Row("all attacks, 20,000 × 60 × 2",
             run("sixty", data=gaussian(20_000, 60), **audit("corner-wave", three[:2], coalitions="all")),
-            normals(2.4e7), normals(2.4e6), 10.0, seconds=True, long=True),
+            normals(2.4e7), normals(2.4e6), 10.0, seconds=True),
         Row("all attacks, 2,000,000 × 12 × 2 in Parquet",
-            run("million", data={"source": wide}, **audit("corner-wave", three[:2], coalitions="all")),
-            normals(RELEASES * 4.8e7), f"{read}; {normals(4.8e7)}", 60.0, seconds=True, long=True),
+            million, normals(RELEASES * 4.8e7), f"{read}; {normals(4.8e7)}", 60.0, seconds=True),
+        Row("all attacks, 2,000,000 × 12 × 2 in CSV, beside Parquet", text,
+            f"from auditor.cli import main; import sys; sys.argv[1:] = {million[0]}; main()",
+            f"import pyarrow.csv; pyarrow.csv.read_csv({text_file!r})", 1.5),
         Row("`auditor advise`, 2,000,000 × 12 in Parquet",
             [["advise", wide, "--copies", "3", "--unknown", "0.5", "-q"]],
-            normals(4.8e7), read, 60.0, seconds=True, long=True),
+            normals(4.8e7), read, 60.0, seconds=True),
         Row("five categorical columns (4,608 values), 50,000 × 3",
             run("five", data=five, **audit("uniform-multilevel", [0.5, 0.3, 0.2])),
-            posterior(50_000, 4608), LIBRARIES, 1.0, seconds=True, long=True),
+            posterior(50_000, 4608), LIBRARIES, 1.0, seconds=True),
         Row("categories in bins, 20,000 × 1 × 3", binned, posterior(20_000, 8), LIBRARIES, 10.0),
         Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to Parquet",
             [["perturb", big, *perturb, str(folder / "parquet")]], PARQUET, normals(2.4e7), 1.5),
         Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to CSV",
             [["perturb", big, *perturb, str(folder / "csv"), "--format", "csv"]],
-            CSV, PARQUET, 1.5, long=True),
+            CSV, PARQUET, 1.5),
         Row("`ica` against `rotation`, 20,000 × 6",
             run("ica", data=gaussian(20_000, 6), schemes=["rotation"], coalitions="all",
                 attacks=["ica"], knowledge=["perfect"]),
