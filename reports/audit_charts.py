@@ -314,7 +314,7 @@ def heights(one: Picture) -> list[tuple[str, list[float]]]:
 def values_lines(one: Picture) -> list[str]:
     """Picture as lines of text."""
     names, rows = zip(*heights(one), strict=True)
-    return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
+    return [f"  {name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
 
 
 def values(reading: Reading) -> Chart | None:

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple
 from auditor.base.types import Names, frozen
 
 from .chart import Chart
-from .figures import clipped, percent, share
-from .headline import Bar, Headline
+from .figures import percent, share
+from .headline import Headline
 from .matrix import MatrixRow
-from .sentences import Check, Definition
+from .sentences import Check, Definition, capital
+from .verdict import Exposure
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -131,10 +132,10 @@ class Matrix(Block):
         """Comparison as a table of text."""
         rows = [
             Row(
-                clipped(row.attack, 14) if brief else row.attack,
+                row.attack,
                 [cell.text(brief=brief) for cell in row.cells],
                 "" if brief else row.kind,
-                row.knowledge,
+                capital(row.knows),
             )
             for row in self.rows[:most]
         ]
@@ -158,7 +159,7 @@ class First(Block):
 class Bars(Block):
     """Exposure by scheme and attribute, against the target."""
 
-    rows: Sequence[Bar]
+    rows: Sequence[Exposure]
 
     def table(self) -> Table:
         """Bars as a table of text."""
@@ -166,7 +167,7 @@ class Bars(Block):
         for bar in self.rows:
             alone = "–" if bar.single is None else percent(bar.single)
             cells = (share(bar.left), bar.who, alone, f"≥ {percent(bar.target)}")
-            rows.append(Row(bar.attribute or "all", cells, group=bar.scheme))
+            rows.append(Row(bar.name, cells, group=bar.scheme))
         heads = ("stays unknown", "from", "best copy alone", "target")
         return Table("attribute", heads, rows, "plain", group="scheme")
 
