@@ -22,7 +22,7 @@ from .document import (
     Section,
     Table,
 )
-from .figures import braces, clipped, isolated, number, percent
+from .figures import clipped, copies, isolated, number, percent
 from .reading import unique
 from .sentences import STATUS_MARKS, capital, scenario_yaml
 
@@ -123,7 +123,7 @@ def _recommended(advice: Advice) -> list[str]:
         pooling = "there is one copy"
     lines = [
         f"Exposure: the strongest attack ({shown.attack}) leaves {share_text(shown)} of {attribute_text(shown)} unknown, "
-        f"from {braces(shown.coalition)}.",
+        f"from {copies(shown.coalition, len(taken.levels))}.",
         f"Pooling: {pooling}.",
         f"Loss of use, copy by copy: {', '.join(loss_text(advice, loss) for loss in taken.losses)} ({advice.use}).",
     ]

@@ -13,10 +13,9 @@ from auditor.base.types import Names, frozen
 
 from .chart import Chart
 from .figures import percent, share
-from .headline import Headline
 from .matrix import MatrixRow
 from .sentences import Check, Definition, capital
-from .verdict import Exposure
+from .verdict import MARKS, Exposure, State
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -144,15 +143,28 @@ class Matrix(Block):
 
 @frozen
 class First(Block):
-    """The first screen."""
+    """First screen: gate, number with its bar, reasons and next step.
 
-    headline: Headline
+    For a paper's figure, the gate counts the claims.
+    """
+
+    state: State
+    gate: str
+    number: str = ""
+    bar: Exposure | None = None
+    reasons: Names = ()
+    action: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Character of the state."""
+        return MARKS[self.state]
 
     @property
     def points(self) -> list[tuple[str, str]]:
         """The reasons and the next step, each after its begin."""
-        reasons, action = self.headline.reasons, self.headline.action
-        return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]
+        found = [*(("·", reason) for reason in self.reasons), ("Next:", self.action)]
+        return [one for one in found if one[1]]
 
 
 @frozen

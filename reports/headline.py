@@ -7,16 +7,16 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from auditor.base.types import frozen
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRecord, Remedy
 
-from .figures import clipped, copies, isolated, listed, number, percent, rounded, share
+from .document import First
+from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
 from .matrix import EXACT, phrase, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
-from .verdict import AS_THEY_ARE, EXACTLY, MARKS, Exposure, State, Verdict, most_telling
+from .verdict import AS_THEY_ARE, EXACTLY, Exposure, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
@@ -25,30 +25,11 @@ AGAIN = ". Before a further copy, audit it together with these."
 FURTHEST = 30
 """Half-widths per distance from the target up to which a number of records is stated."""
 ADVISE = "Add noise: `auditor advise` finds levels that leave half of every attribute unknown."
+MORE = "Add noise, or audit more records or replicates."
 MEASURE = "Estimates scale the closed form by what the attack left here; `auditor advise` measures what all attacks leave."
 
 
-@frozen
-class Headline:
-    """First screen: gate, number with its bar, reasons and next step.
-
-    For a paper's figure, the gate counts the claims.
-    """
-
-    state: State
-    gate: str
-    number: str = ""
-    bar: Exposure | None = None
-    reasons: Sequence[str] = ()
-    action: str = ""
-
-    @property
-    def mark(self) -> str:
-        """Character of the state."""
-        return MARKS[self.state]
-
-
-def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
+def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     """First screen of an audit; of a paper's figure, its claims."""
     result = reading.result
     if reproduces_a_figure(result):
@@ -58,9 +39,8 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     bar = one.most_exposed if one else None
     if one is None or bar is None:
         why = "no attack gave an error for the released copies"
-        return Headline(
-            "open", f"{OPEN}: {why}", action="Name attacks in the scenario: `attacks: all`."
-        )
+        action = "Name attacks in the scenario: `attacks: all`."
+        return First("open", f"{OPEN}: {why}", action=action)
     several = len(found) > 1
     number = _number(reading, one, bar, several=several)
     said = (one.exposure, one.sentence)
@@ -85,7 +65,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
         unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks
         reasons = [*filter(None, unused), *reasons]
     gate, action = _gate_and_action(reading, state, found, one, bar)
-    return Headline(state, gate, number, bar, reasons[:MOST], action)
+    return First(state, gate, number, bar, reasons[:MOST], action)
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
@@ -97,7 +77,7 @@ def reproduces_a_figure(result: AuditResult) -> bool:
     return named and not asked and bool(result.expectations)
 
 
-def _claims(result: AuditResult) -> Headline:
+def _claims(result: AuditResult) -> First:
     made = sorted(map(check, result.expectations), key=lambda one: VERDICTS.index(one.status))
     came = outcome(result)
     # neutral: claims are no exposure verdict
@@ -105,7 +85,7 @@ def _claims(result: AuditResult) -> Headline:
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
     reasons = [f"{isolated(one.stated + one.where)} {one.status}: {one.why}" for one in made]
-    return Headline(state, gate, reasons=reasons[:MOST])
+    return First(state, gate, reasons=reasons[:MOST])
 
 
 def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
@@ -149,40 +129,54 @@ def _gate_and_action(
             action = "Check how the copies were made: they do not keep their scheme's promise."
         return UNSAFE + which * (every > 1), action
     missed, left, target = _missed(result), bar.left, bar.target
-    untried = one.finding == "alone" and one.total > 1
-    why = f"`{missed.expectation if missed else 'exposure'}` is undecided"
-    if result.partial is not None:
-        why = "the audit did not finish"
-    elif result.failed:
-        why = "a part of the audit failed"
-    elif left.half is None:
-        why = "the exposure has no error bar"
-    elif bar.state == "open":
-        interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
-        why = f"the interval {interval} includes the target {percent(target)}"
-    elif untried:
-        why = "pooled copies were not tried"
-    elif one.finding == "undecided":
-        why = "whether pooling helps is open"
-    elif one.unused:
-        why = "no attack could use a shown column"
-    elif missed and missed.status == "fails":
-        why = f"`{missed.expectation}` fails"
+    named = f"`{missed.expectation if missed else 'exposure'}`"
+    interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
+    chain = (
+        (result.partial, "the audit did not finish", "Run it again with `--resume`."),
+        (
+            result.failed,
+            "a part of the audit failed",
+            "Mend the part that failed; `--full` names it.",
+        ),
+        (left.half is None, "the exposure has no error bar", "Set `replicates: 5` or more."),
+        (
+            bar.state == "open",
+            f"the interval {interval} includes the target {percent(target)}",
+            _records(reading.rows_of(one.setting.point), left, target),
+        ),
+        (
+            one.finding == "alone" and one.total > 1,
+            "pooled copies were not tried",
+            "Measure pooled copies: `coalitions: [subsets]`.",
+        ),
+        (one.finding == "undecided", "whether pooling helps is open", MORE),
+        (
+            one.unused,
+            "no attack could use a shown column",
+            "Leave that column out, or declare a random one as `key`.",
+        ),
+        (
+            missed and UNSEARCHED in missed.why,
+            UNSEARCHED,
+            "Add `perfect` to `knowledge`, so that an insider searches the files.",
+        ),
+        (
+            missed and missed.status == "fails",
+            f"{named} fails",
+            "Make the expectation hold, or state the bound that you accept.",
+        ),
+        (True, f"{named} is undecided", MORE),
+    )
+    return next((f"{OPEN}: {why}", action) for found, why, action in chain if found)
+
+
+def _records(rows: int, left: Figure, target: float) -> str:
+    """Advise the number of records that would decide, if it is within reach."""
     distance = abs(left.value - target)
-    rows = reading.rows_of(one.setting.point)
-    action = "Add noise, or audit more records or replicates."
-    if untried:
-        action = "Measure pooled copies: `coalitions: [subsets]`."
-    elif one.unused and bar.state != "open":
-        action = "Leave that column out, or declare a random one as `key`."
-    elif missed and UNSEARCHED in missed.why:
-        action = "Add `perfect` to `knowledge`, so that an insider searches the files."
-    elif missed and all(each.state == "good" for each in found):
-        action = "Make the expectation hold, or state the bound that you accept."
-    elif left.half and rows and distance < left.half < FURTHEST * distance:
-        need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
-        action = f"Audit about {number(need)} records to decide, or add noise."
-    return f"{OPEN}: {why}", action
+    if not (left.half and rows and distance < left.half < FURTHEST * distance):
+        return MORE
+    need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
+    return f"Audit about {number(need)} records to decide, or add noise."
 
 
 def _number(reading: Reading, one: Verdict, bar: Exposure, *, several: bool) -> str:

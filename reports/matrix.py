@@ -27,6 +27,7 @@ from .reading import (
     Setting,
     best_single,
     lowest,
+    nine_digits,
     unique,
 )
 
@@ -130,7 +131,7 @@ def by_strength(reading: Reading, settings: Iterable[Setting]) -> list[Setting]:
             order, single = (worst.ceiling, 0.0), best_single(found, worst.coalition)
             if worst.ceiling < EXACT:
                 order = 0.0, single.ceiling if single else 1.0
-            ranked[setting] = [float(f"{part:.9g}") for part in order]
+            ranked[setting] = [nine_digits(part) for part in order]
     return sorted(ranked, key=ranked.__getitem__)
 
 

@@ -104,12 +104,11 @@ class Writer:
         self.blocks(rest if lead else [first, *rest])
 
     def _first(self, block: tree.First) -> None:
-        one = block.headline
-        self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
-        if one.number:
-            self._indented(one.number)
-        if one.bar:
-            self._point(gauge(one.bar), one.bar.text)
+        self._print(f"{block.mark} {clean(block.gate)}", STYLES.get(block.mark, ""))
+        if block.number:
+            self._indented(block.number)
+        if block.bar:
+            self._point(gauge(block.bar), block.bar.text)
         for begin, text in block.points:
             self._point(begin, text, "bold" if begin == "Next:" else "")
 

@@ -34,7 +34,6 @@ from .figures import (
     said,
     severity,
     share,
-    spelled,
 )
 from .matrix import (
     EXACT,
@@ -118,25 +117,6 @@ class Exposure(NamedTuple):
         return "good" if self.left.low is not None and self.left.low >= self.target else "open"
 
 
-class Given(NamedTuple):
-    """Error of an adversary with attributes in clear, on the other attributes.
-
-    ``attribute`` has the lowest error; ``*`` means all others. ``alone`` is the error without
-    copies.
-    """
-
-    attribute: str
-    shown: Figure
-    setting: Setting
-    alone: float | None
-
-    @property
-    def rank(self) -> int:
-        """Rank of the severity if copies remove at least `LITTLE` of the error, else 0."""
-        by_copies = self.alone is None or self.shown.ceiling < (1 - LITTLE) * self.alone
-        return self.shown.severity.rank if by_copies else 0
-
-
 class Decision(NamedTuple):
     """Finding on pooling and its sentence.
 
@@ -195,17 +175,17 @@ class Verdict:
         return guesses(self.reading, self.setting, self.worst.coalition) if self.worst else None
 
     @cached_property
-    def beside(self) -> dict[str, tuple[Figure, str]]:
+    def beside(self) -> dict[str, tuple[Figure, str, Setting]]:
         """Values that classes give away, that copies show, or that beliefs near.
 
-        Share and sentence by measure.
+        Share, sentence and attack by measure.
         """
-        figures, found = self.reading.figures, dict[str, tuple[Figure, str]]()
+        figures, found = self.reading.figures, dict[str, tuple[Figure, str, Setting]]()
         if self.worst is None:
             return found
         # version 0.1 has no NEWS
         disclosed = [
-            (clipped(one.attack, 60), news, shown[news.coalition])
+            (one, news, shown[news.coalition])
             for one in self._here(DISCLOSED)
             for shown in [figures(one, DISCLOSED)]
             for news in (figures(one, NEWS) or shown).values()
@@ -214,8 +194,8 @@ class Verdict:
             by, news, away = max(disclosed, key=lambda one: (one[1].floor, -len(one[1].coalition)))
             who = f"Classes of {copies(away.coalition, self.total)}"
             beyond = f"; beyond chance {share(news)}" * (share(away) != share(news))
-            said = f"{who} give away the sensitive value of {share(away)} of the records ({by}{beyond})."
-            found[AWAY] = news, said
+            said = f"{who} give away the sensitive value of {share(away)} of the records ({clipped(by.attack, 60)}{beyond})."
+            found[AWAY] = news, said, by
         if (name := self._most(SHOWN)) and _sure(name[1]):
             shown = name[1]
             one = len(shown.coalition) == 1
@@ -223,18 +203,19 @@ class Verdict:
             found[AS_THEY_ARE] = (
                 shown,
                 f"{who} {share(shown)} of the values of {clipped(name[0], 60)} as they are, beyond chance.",
+                self.setting,
             )
         if name := self._most(KEPT):
             few = (
                 f"follow exactly from {copies(name[1].coalition, self.total)}, more than by chance"
             )
             said = f"Of {clipped(name[0], 60)} {share(name[1])} of the values {few}."
-            found[EXACTLY] = name[1], said
+            found[EXACTLY] = name[1], said, self.setting
         believed = figures(self.setting, BELIEVED).get(self.worst.coalition)
         if believed and _sure(believed):
             rises = f"rises {share(believed)} of the way from its share to certainty"
             said = f"In records with the most exposed value, the belief in it {rises}."
-            found[BELIEF] = believed, said
+            found[BELIEF] = believed, said, self.setting
         return found
 
     def _most(self, metric: str) -> tuple[str, Figure] | None:
@@ -271,10 +252,10 @@ class Verdict:
         if self.guesses is not None:
             right = self.guesses.right.turned(self.guesses.mistakes)
             made.append(self._exposure(right, self.setting, what=GUESSED))
-        for what, (shown, _) in self.beside.items():
+        for what, (shown, _, setting) in self.beside.items():
             if what != EXACTLY:
                 left = shown.turned(lambda value: 1.0 - value)
-                made.append(self._exposure(left, self.setting, what=what))
+                made.append(self._exposure(left, setting, what=what))
         return sorted(made, key=lambda one: one.left.value)
 
     def _exposure(
@@ -313,31 +294,27 @@ class Verdict:
         return f"{one.left.severity.word}{of}"
 
     @cached_property
-    def given(self) -> Given | None:
-        """Least error of an adversary with attributes in clear, if below the strongest's."""
-        reading = self.reading
-        if self.given_names or self.worst is None:
+    def given(self) -> tuple[Exposure, float | None] | None:
+        """Exposure to an adversary with attributes in clear, and the error without copies.
+
+        Only if the copies remove `LITTLE` of that error, and less is left than to others.
+        """
+        reading, found = self.reading, []
+        worst = lowest(reading.figures(self.setting).values())
+        if self.given_names or worst is None:
             return None
-        found = []
         for one in reading.settings(ERROR, self.scheme):
             given = reading.given(one)
             for name in reading.attributes if given else ():
                 shown = lowest(reading.unknown(one, name).values())
-                if name not in given and shown is not None:
+                if name not in given and shown and shown.ceiling < worst.ceiling:
                     without = reading.figures(one, WITHOUT_COPIES, name).values()
                     alone = next((each.value for each in without), None)
-                    found.append(Given(name, shown, one, alone))
-        most = min(
-            found,
-            key=lambda one: (
-                -one.rank if one.rank > FINE else 0,
-                one.shown.ceiling,
-                one.attribute != EVERYTHING,
-            ),
-            default=None,
-        )
-        worst = lowest(reading.figures(self.setting).values())
-        return most if most and worst and most.shown.ceiling < worst.ceiling else None
+                    if alone is None or shown.ceiling < (1 - LITTLE) * alone:
+                        named = "" if name == EVERYTHING else name
+                        exposed = self._exposure(shown, one, named, what="all other attributes")
+                        found.append((exposed, alone))
+        return min(found, key=lambda one: (one[0].left.ceiling, one[0].attribute), default=None)
 
     # -- outcome
 
@@ -356,14 +333,14 @@ class Verdict:
     @property
     def label(self) -> str:
         """Exposure and finding in short, with a warning on excluded data."""
-        found, given = LABELS[self.finding], self.given
+        found, to = LABELS[self.finding], ""
         label = say.capital(found)
         if self.grade:
-            to = ""
-            if given and self.severity and given.rank > self.severity.rank:
-                names = sorted(self.reading.given(given.setting))
+            exposed = self.given[0] if self.given else None
+            if exposed and self.severity and exposed.left.severity.rank > self.severity.rank:
+                names = sorted(self.reading.given(exposed.setting))
                 who = listed([clipped(name, 30) for name in names])
-                to = f", {given.shown.severity.word} to whoever knows {who}"
+                to = f", {exposed.left.severity.word} to whoever knows {who}"
             label = f"Exposure {self.grade}{to} · {found}"
         label += " · some values known exactly" if EXACTLY in self.beside else ""
         label += " · a shown column was not used" if self.unused else ""
@@ -376,7 +353,7 @@ class Verdict:
         if (
             self.finding in ("exact", "refuted")
             or "bad" in states
-            or (self.given and self.given.rank > FINE)
+            or (self.given and self.given[0].left.severity.rank > FINE)
             or self.decision.beside_errors
             or self.understated
             or EXACTLY in self.beside
@@ -407,7 +384,7 @@ class Verdict:
         point = self.reading.point_text(self.setting.point)
         where = f" at {point}" if point else ""
         who = f"Strongest attack: {phrase(self.reading, self.setting)}{where}."
-        plainly = [said for _, said in self.beside.values()][:1]
+        plainly = [said for _, said, _ in self.beside.values()][:1]
         found = [self.exposure, *plainly, self.sentence, self.left_to_given]
         return [*filter(None, found), *[who] * bool(self.worst)]
 
@@ -416,35 +393,24 @@ class Verdict:
         """Sentence on the adversary with attributes in clear."""
         if self.given is None:
             return ""
-        attribute, shown, setting, alone = self.given
+        exposed, alone = self.given
         without = "" if alone is None else f", without any copy {percent(alone)}"
-        names = sorted(self.reading.given(setting))
+        names = sorted(self.reading.given(exposed.setting))
         known = isolated(listed([clipped(name, 60) for name in names]))
-        others = "the others" if attribute == EVERYTHING else isolated(clipped(attribute, 60))
-        left = f"{share(shown)} of the variance of {others} unknown"
-        return f"An adversary who already knows {known} of every record is left with {left} ({clipped(setting.attack, 60)}){without}."
+        name, who = isolated(clipped(exposed.name, 60)), clipped(exposed.setting.attack, 60)
+        left = f"{share(exposed.left)} of the variance of {name} unknown ({who})"
+        return (
+            f"An adversary who already knows {known} of every record is left with {left}{without}."
+        )
 
     @property
     def exposure(self) -> str:
-        """The most exposed attribute in a sentence; empty for exact reconstruction."""
-        measured = [one for one in self.exposures if one.attribute]
-        if not measured or self.finding == "exact":
+        """The exposure with the least share left, in a sentence; empty if exact."""
+        one = self.most_exposed
+        if one is None or self.finding == "exact":
             return ""
-        first, *others = measured
-        tied = [one.attribute for one in others if not _errors_differ(first.left, one.left)]
-        alike = ""
-        if tied:
-            are = f"{spelled(len(tied))} others are"
-            if len(tied) == 1:
-                are = f"{isolated(clipped(tied[0], 60))} is"
-            alike = f"; within the error bars, {are} just as exposed"
-        by = ""
-        if first.setting != self.setting:
-            held, point = braces(first.left.coalition), first.setting.point
-            at = f" at {self.reading.point_text(point)}" if point != self.setting.point else ""
-            by = f" to {isolated(f'{phrase(self.reading, first.setting)}, copies {held}{at}')}"
-        left = f"{share(first.left)} of its variance unknown{by}"
-        return f"Most exposed: {isolated(clipped(first.attribute, 60))} ({left}){alike}."
+        to = isolated(f"{phrase(self.reading, one.setting)}, copies {braces(one.left.coalition)}")
+        return f"Most exposed: {one.text}, to {to}."
 
     # -- pooling
 
@@ -677,8 +643,3 @@ def _pooled_worse(held: list[Figures], sign: int) -> tuple[Figure, Figure] | Non
 
 def _admits(wanted: Any, value: str | None) -> bool:
     return wanted is None or value in (wanted if isinstance(wanted, list) else [wanted])
-
-
-def _errors_differ(least: Figure, other: Figure) -> bool:
-    reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
-    return bool(other.value - least.value > max(reach, EXACT))
