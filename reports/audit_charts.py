@@ -334,7 +334,9 @@ def _add(rows: Rows, one: Picture) -> None:
     deviation = reading.deviation_of(setting.point, one.attribute)
     mean = reading.mean_of(setting.point, one.attribute) if deviation else 0.0
     unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
-    unit = unit if one.width else ": categories by frequency"
+    *_, common, rare = [0.0, *heights(one)[0][1]]
+    rarer = ", the last with all rarer ones" * (rare > common > 0)
+    unit = unit if one.width else f": categories by frequency{rarer}"
     option = described(reading, one), clean(f"{clipped(attribute_text(one.attribute), 40)}{unit}")
 
     def at(cell: float) -> float:

@@ -13,17 +13,7 @@ from auditor.results.model import AuditResult, PluginSummary
 
 from .audit_charts import charts, described, pictures, values_lines
 from .chart import Chart
-from .details import (
-    MARKS,
-    PROVED,
-    assumptions,
-    facts,
-    guarantees,
-    least_possible,
-    mark,
-    noise,
-    shown_columns,
-)
+from .details import MARKS, PROVED, facts, guarantees, least_possible, mark, noise, shown_columns
 from .document import (
     MARKDOWN,
     PAGE,
@@ -248,7 +238,7 @@ def _comparison(reading: Reading, *, brief: bool) -> Section:
     rows.sort(key=_strength(rows))
     marked = mark(reading, rows)
     for cell in (cell for row in rows for cell in row.cells):
-        cell.facts, cell.assumed = facts(reading, cell), assumptions(reading, cell)
+        cell.facts = facts(reading, cell)
     hint = "A cell opens its detail; a heading sorts by its column."
     blocks = [
         Paragraph("normalized error: 0 exact, 1 a mere guess" if brief else COMPARED, "lead"),
@@ -307,7 +297,7 @@ def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, f
 def _schemes(reading: Reading, found: Sequence[Verdict]) -> Section:
     numbers = any(one.worst is not None for one in found)
     categories = any(one.guesses is not None for one in found)
-    changes = Items([*map(isolated, remedies(reading, found))], CHANGES)
+    changes = Items(remedies(reading, found), CHANGES)
     schemes = [
         Section(f"scheme-{place}", f"{one.mark} {one.scheme}: {one.label}", [Items(one.reasons)])
         for place, one in enumerate(found)

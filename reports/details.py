@@ -103,16 +103,6 @@ def _theory(shown: Figure) -> str:
     return f"{number(shown.theory, shown.half)}, {judged}"
 
 
-def assumptions(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
-    """Assumptions of a cell's attack and scheme."""
-    found = []
-    for plugin in reading.result.plugins:
-        if (plugin.kind, plugin.id) in (("attack", cell.setting.attack), ("scheme", cell.scheme)):
-            found += [(f"The {plugin.kind} assumes", plugin.assumes)]
-            found += [("When it wins and fails", plugin.wins)]
-    return [one for one in found if one[1]]
-
-
 def _distance_to_theory(shown: Figure) -> float | None:
     if shown.theory is None or shown.half is None:
         return None
@@ -230,8 +220,8 @@ def guarantees(reading: Reading) -> list[Block]:
             deltas += [record.metric] if metric == "epsilon_at_delta" else []
             if reading.point_of(record.sweep) == point:
                 found.setdefault((record.scheme, record.coalition), {}).setdefault(metric, record)
-    order = {scheme: place for place, scheme in enumerate(reading.schemes)}
-    cells = sorted(found.items(), key=lambda one: (order.get(one[0][0], 0), len(one[0][1]), one[0]))
+    order = reading.schemes.index
+    cells = sorted(found.items(), key=lambda one: (order(one[0][0]), len(one[0][1]), one[0]))
     rows = [Row(braces(held), _bounds(each), group=scheme) for (scheme, held), each in cells]
     delta = ", ".join(f"δ = {name.partition('(')[2].rstrip(')')}" for name in unique(deltas))
     reasons: dict[str, str] = {}

@@ -245,7 +245,7 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
         point = reading.points[one.setting.point]
         for release in reading.result.releases:
             if (release.scheme, release.sweep) == (one.scheme, point) and release.remedy:
-                lines.append(remedy_text(release, release.remedy))
+                lines.append(isolated(remedy_text(release, release.remedy)))
     return [*lines, MEASURE] if lines else []
 
 

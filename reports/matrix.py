@@ -284,13 +284,12 @@ class MatrixCell:
         The most exposed attribute, if worse than overall.
     mark : str
         Mark of the strongest adversaries.
-    facts, assumed : sequence of (str, str)
-        Detail of a measured cell, and its assumptions.
+    facts : sequence of (str, str)
+        Detail of a measured cell.
     """
 
     mark = ""
     facts: Sequence[tuple[str, str]] = ()
-    assumed: Sequence[tuple[str, str]] = ()
 
     def __init__(self, reading: Reading, setting: Setting) -> None:
         found, errors = losses(reading, setting), reading.figures(setting)

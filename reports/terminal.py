@@ -47,34 +47,77 @@ def held(text: str) -> str:
     return unbroken(said(text)).replace("\u00a0", GLUE)
 
 
-class Writer:
-    """Writes documents to a console.
+@register
+class Terminal(DocumentRenderer):
+    """Tables and a small plot for a terminal, in colour only on request."""
 
-    Parameters
-    ----------
-    console : Console
-    brief : bool
-        Whether to shorten the comparison.
-    """
+    name = "table"
 
-    def __init__(self, console: Console, *, brief: bool = False) -> None:
-        self.console, self.brief = console, brief
+    class Parameters(PluginParameters):
+        """Width, colour and extent of the output.
 
-    def document(self, document: tree.Document) -> None:
+        Attributes
+        ----------
+        width : int or None
+            Columns, at least 40; None uses the terminal's width.
+        color : bool
+            Whether to write ANSI colour.
+        full : bool
+            Whether to write more than verdict, comparison and expectations.
+        """
+
+        width: Annotated[int, Field(ge=40)] | None = Field(
+            None, description="columns of the page; the terminal's by default"
+        )
+        color: bool = Field(False, description="whether to write colours as escape codes")
+        full: bool = Field(
+            True,
+            description="whether to write everything, or verdict, comparison and expectations only",
+        )
+
+    def render_so_far(self, result: AuditResult) -> str:
+        reading = Reading(result.disclosed())
+        found = headline(reading, verdicts(reading))
+        gate = found.gate if found.state == "bad" else "Nothing exposed yet"
+        return f"{found.mark} {gate}. {said(found.number)}" if found.number else ""
+
+    @property
+    def brief(self) -> bool:  # type: ignore[override]
+        return not self.parameters.full
+
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        color, output = self.parameters.color, io.StringIO()
+        self.console = Console(
+            file=output,
+            width=self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns),
+            force_terminal=color,
+            color_system="256" if color else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            no_color=not color,
+        )
+        for document in documents:
+            self._document(document)
+        if len(documents) > 1:
+            table = tree.overview(documents)
+            self._rule(f"Summary of {len(table.rows)} audits")
+            self._table(table)
+        lines = [line.rstrip() for line in output.getvalue().replace(GLUE, " ").splitlines()]
+        return "\n".join(lines).strip("\n") + "\n"
+
+    def _document(self, document: tree.Document) -> None:
         self._rule(document.name)
         outcome = f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
         if document.kind == "comparison":
             self._print(*outcome)
-        self.blocks([*document.opening, *document.sections])
+        self._blocks([*document.opening, *document.sections])
         if document.kind == "audit":
             self.console.print()
             self._print(*outcome)
 
-    def overview(self, table: tree.Table) -> None:
-        self._rule(f"Summary of {len(table.rows)} audits")
-        self._table(table)
-
-    def blocks(self, blocks: Sequence[tree.Block]) -> None:
+    def _blocks(self, blocks: Sequence[tree.Block]) -> None:
         for block in tree.shown(blocks, tree.TERMINAL):
             getattr(self, f"_{type(block).__name__.lower()}")(block)
 
@@ -101,7 +144,7 @@ class Writer:
             explained = f"  {held(lead.text)}" if lead else ""
             title = clean(section.title), "bold underline"
             self.console.print(Rich.assemble(title, (explained, "dim")))
-        self.blocks(rest if lead else [first, *rest])
+        self._blocks(rest if lead else [first, *rest])
 
     def _first(self, block: tree.First) -> None:
         self._print(f"{block.mark} {clean(block.gate)}", STYLES.get(block.mark, ""))
@@ -242,69 +285,3 @@ def folded(text: str, width: int) -> str:
 
 def _parts(text: str, joints: str) -> list[str]:
     return re.findall(f"[^{joints}]*[{joints}]|[^{joints}]+", text)
-
-
-@register
-class Terminal(DocumentRenderer):
-    """Tables and a small plot for a terminal, in colour only on request."""
-
-    name = "table"
-
-    class Parameters(PluginParameters):
-        """Width, colour and extent of the output.
-
-        Attributes
-        ----------
-        width : int or None
-            Columns, at least 40; None uses the terminal's width.
-        color : bool
-            Whether to write ANSI colour.
-        full : bool
-            Whether to write more than verdict, comparison and expectations.
-        """
-
-        width: Annotated[int, Field(ge=40)] | None = Field(
-            None, description="columns of the page; the terminal's by default"
-        )
-        color: bool = Field(False, description="whether to write colours as escape codes")
-        full: bool = Field(
-            True,
-            description="whether to write everything, or verdict, comparison and expectations only",
-        )
-
-    def render_so_far(self, result: AuditResult) -> str:
-        reading = Reading(result.disclosed())
-        found = headline(reading, verdicts(reading))
-        gate = found.gate if found.state == "bad" else "Nothing exposed yet"
-        return f"{found.mark} {gate}. {said(found.number)}" if found.number else ""
-
-    @property
-    def brief(self) -> bool:  # type: ignore[override]
-        return not self.parameters.full
-
-    def written(self, documents: Sequence[tree.Document]) -> str:
-        console = self._console()
-        writer = Writer(console, brief=self.brief)
-        for document in documents:
-            writer.document(document)
-        if len(documents) > 1:
-            writer.overview(tree.overview(documents))
-        output = console.file
-        assert isinstance(output, io.StringIO)
-        lines = [line.rstrip() for line in output.getvalue().replace(GLUE, " ").splitlines()]
-        return "\n".join(lines).strip("\n") + "\n"
-
-    def _console(self) -> Console:
-        color = self.parameters.color
-        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
-        return Console(
-            file=io.StringIO(),
-            width=width,
-            force_terminal=color,
-            color_system="256" if color else None,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-            no_color=not color,
-        )

@@ -24,7 +24,6 @@ from .figures import (
     Z95,
     Figure,
     Severity,
-    braces,
     clipped,
     copies,
     isolated,
@@ -409,8 +408,8 @@ class Verdict:
         one = self.most_exposed
         if one is None or self.finding == "exact":
             return ""
-        to = isolated(f"{phrase(self.reading, one.setting)}, copies {braces(one.left.coalition)}")
-        return f"Most exposed: {one.text}, to {to}."
+        to = isolated(phrase(self.reading, one.setting))
+        return f"Most exposed: {one.text}, to {to}, from {one.who}."
 
     # -- pooling
 

@@ -82,7 +82,10 @@ LI2012 = (
                 "Moments estimated from 400 rows without structure, Age: with more copies the error rises again",
                 (
                     ("attribute", "age"),
-                    ("adversary", "llse, knows means and correlations from 400 records, without structure"),
+                    (
+                        "adversary",
+                        "llse, knows means and correlations from 400 records, without structure",
+                    ),
                 ),
             ),
         ),
@@ -328,9 +331,7 @@ LIU2008 = (
             Picture(
                 "sweep",
                 "Share of the records rebuilt within ε, seven records known; theory dashed",
-                of(
-                    "records_within", ("adversary", "known-io-rotation, knows 7 of the records")
-                ),
+                of("records_within", ("adversary", "known-io-rotation, knows 7 of the records")),
             ),
         ),
     ),

@@ -68,7 +68,7 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(wh
             if who.get("knowledge") == ESTIMATED
             else "which knows means and correlations exactly"
         )
-        assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
+        assert f"to {who.get('attack', 'llse')}, {knows}, from " in text
 
 
 @pytest.mark.parametrize(("value", "half", "theory", "word"), [
@@ -150,7 +150,9 @@ def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share, sta
     ]
     said, _ = found(audited([*records, *away]))
     assert said.state == state
-    sentence = f"away the sensitive value of {100 * share:.1f} ± 0.1 % of the records (homogeneity)."
+    sentence = (
+        f"away the sensitive value of {100 * share:.1f} ± 0.1 % of the records (homogeneity)."
+    )
     assert sentence in said.text
     away = next(one for one in said.exposures if one.what == "sensitive values")
     assert away.left.value == pytest.approx(1 - share)

@@ -142,11 +142,14 @@ def released(**remedy):
 
 
 def test_a_remedy_in_words():
-    sentence = "Make s at levels of at least 1, which would leave half of age unknown (llse, closed form)."
+    sentence = (
+        "Make s at levels of at least 1, which would leave half of age unknown (llse, closed form)."
+    )
     assert released(levels=[1.0]) == sentence
     assert "(estimate)" in released(levels=[1.0], estimated=True)
-    assert "; or use corner-wave at levels of at least 1.1, which pooling does not weaken" in released(
-        levels=[1.5], lossless=1.1
+    assert (
+        "; or use corner-wave at levels of at least 1.1, which pooling does not weaken"
+        in released(levels=[1.5], lossless=1.1)
     )
     assert "Instead of s use corner-wave at levels of at least 1, which" in released(lossless=1.0)
     assert "Leave out or perturb the columns that s shows" in released(attack="fitted-to-originals")
