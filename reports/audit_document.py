@@ -34,7 +34,7 @@ from .document import (
     Terms,
     sentence,
 )
-from .figures import SCALE, clipped, isolated, with_error
+from .figures import SCALE, clipped, isolated, said, with_error
 from .headline import headline, remedies, reproduces_a_figure
 from .matrix import (
     SHOWN_ELSEWHERE,
@@ -118,7 +118,7 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
         Section("whole", "", [Paragraph(MORE * brief, "note")]),
     ]
     came, lowest = outcome(result), most_telling(found)
-    strongest = f"{lowest.scheme}: {lowest.exposures[0].text}" if lowest else "–"
+    strongest = f"{lowest.scheme}: {said(lowest.exposures[0].text)}" if lowest else "–"
     part = f" ({came})" if came in ("partial", "failed") else ""
     cells = (f"{first.mark} {first.gate}{part}", counts(result), strongest)
     made = result.provenance

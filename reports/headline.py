@@ -13,7 +13,7 @@ from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRec
 
 from .document import First
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
-from .matrix import EXACT, phrase, untried_kinds, untried_text
+from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import AS_THEY_ARE, EXACTLY, Exposure, State, Verdict, most_telling
@@ -254,7 +254,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
 
     An estimate is the closed form scaled to the measured error (`auditor.runs.result_parts`).
     """
-    what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
+    what = clipped(attribute_text(remedy.attribute), 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
     name, other = clipped(release.scheme, 60), ""
     if remedy.lossless is not None:

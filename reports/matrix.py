@@ -69,8 +69,7 @@ def losses(reading: Reading, setting: Setting) -> Figures:
     if not guesses_categories(reading, setting):
         return reading.figures(setting)
     return {
-        coalition: shown.turned(lambda truth: 1 - truth)
-        for coalition, shown in reading.figures(setting, TRUTH).items()
+        coalition: shown.complement for coalition, shown in reading.figures(setting, TRUTH).items()
     }
 
 

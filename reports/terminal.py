@@ -16,7 +16,7 @@ from rich.rule import Rule
 from rich.table import Column, Table as Grid
 from rich.text import Text as Rich
 
-from auditor.base import clean
+from auditor.base import clean, counted
 from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
 
@@ -218,7 +218,7 @@ class Terminal(DocumentRenderer):
         self._table(block.table(brief=self.brief, most=MOST if self.brief else None))
         left = len(block.rows) - MOST
         if self.brief and left > 0:
-            self._print(f"… and {left} weaker adversaries", "dim")
+            self._print(f"… and {counted(left, 'weaker attack')}", "dim")
         steps = zip(SCALE, (f" <{one.below:g}" * (one.below < 10) for one in SCALE), strict=True)
         line = Rich("  ").join(Rich(one.word + text, style=one.style) for one, text in steps)
         self.console.print(line)

@@ -47,7 +47,7 @@ from .matrix import (
     strongest,
 )
 from .reading import BEYOND, ERROR, EVERYTHING, GAIN, Figures, Reading, Setting, best_single, lowest
-from .sentences import Bound, Classes, Numbers
+from .sentences import Classes, Numbers
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 LABELS: dict[str, str] = {
@@ -253,8 +253,7 @@ class Verdict:
             made.append(self._exposure(right, self.setting, what=GUESSED))
         for what, (shown, _, setting) in self.beside.items():
             if what != EXACTLY:
-                left = shown.turned(lambda value: 1.0 - value)
-                made.append(self._exposure(left, setting, what=what))
+                made.append(self._exposure(shown.complement, setting, what=what))
         return sorted(made, key=lambda one: one.left.value)
 
     def _exposure(
@@ -438,14 +437,15 @@ class Verdict:
         numbers, single = self.numbers, best_single(self.found, worst.coalition)
         if worst.value < EXACT:
             return Decision("exact", numbers.exact(worst, single))
-        bounds = _bounds(_gains(self.reading, self.setting, self.found))
+        gains = _gains(self.reading, self.setting, self.found)
+        bounds = _widened(gains)
         own = self.reading.figures(self.setting, GAIN).get(worst.coalition)
         if not bounds:
             left = numbers.leaves(worst, begin=False)
             return Decision("alone", f"No coalition of two or more was measured; {left}.")
-        if (gain := _paying(bounds, self.found)) is not None:
+        if (gain := _paying(gains, self.found)) is not None:
             return Decision("gain", _said(numbers, gain, self.found), gain)
-        if all(bound.high is not None and bound.high <= MARGIN for bound in bounds):
+        if all(gain.high is not None and gain.high <= MARGIN for gain in bounds):
             return Decision("no-gain", say.nothing(bounds, single or worst, numbers), own)
         return Decision("undecided", say.undecided(bounds, worst, MARGIN, numbers), own)
 
@@ -461,7 +461,7 @@ class Verdict:
             for gain in self.reading.figures(self.setting, GAIN, name).values()
             if len(gain.coalition) > 1
         ]
-        bounds = _bounds([gain for _, gain in pairs])
+        bounds = _widened([gain for _, gain in pairs])
         found = [pair for pair, one in zip(pairs, bounds, strict=True) if _pays(one)]
         if not found:
             return None
@@ -487,7 +487,7 @@ class Verdict:
                 for gain in _gains(reading, other, errors)
                 if single and errors[gain.coalition].ceiling < single.value
             ]
-            if (paying := _paying(_bounds(gains), errors)) is not None:
+            if (paying := _paying(gains, errors)) is not None:
                 own = decided.gain
                 said = f"{_said(self._numbers(other), paying, errors)} That is {phrase(reading, other)}"
                 if own:
@@ -593,28 +593,28 @@ def _gains(reading: Reading, setting: Setting, errors: Figures) -> list[Figure]:
     return [found[held] for held in errors if len(held) > 1 and held in found]
 
 
-def _bounds(gains: list[Figure]) -> list[Bound]:
+def _widened(gains: Sequence[Figure]) -> list[Figure]:
+    """Gains with intervals that hold for all of them at once (Bonferroni)."""
     factor = NormalDist().inv_cdf(1 - 0.025 / max(1, len(gains))) / Z95
     return [
-        Bound(gain, None, None)
+        gain
         if gain.low is None or gain.high is None
-        else Bound(
-            gain,
-            gain.value - factor * (gain.value - gain.low),
-            gain.value + factor * (gain.high - gain.value),
+        else gain._replace(
+            low=gain.value - factor * (gain.value - gain.low),
+            high=gain.value + factor * (gain.high - gain.value),
         )
         for gain in gains
     ]
 
 
-def _pays(one: Bound) -> bool:
-    return one.low is not None and one.low > 0 and one.gain.value > MARGIN
+def _pays(gain: Figure) -> bool:
+    return gain.low is not None and gain.low > 0 and gain.value > MARGIN
 
 
-def _paying(bounds: list[Bound], errors: Figures) -> Figure | None:
+def _paying(gains: list[Figure], errors: Figures) -> Figure | None:
     """Sure gain with the lowest error."""
     return min(
-        (one.gain for one in bounds if _pays(one)),
+        filter(_pays, _widened(gains)),
         key=lambda gain: (errors[gain.coalition].value, len(gain.coalition)),
         default=None,
     )

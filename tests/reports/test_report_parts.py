@@ -153,7 +153,7 @@ def test_a_remedy_in_words():
     )
     assert "Instead of s use corner-wave at levels of at least 1, which" in released(lossless=1.0)
     assert "Leave out or perturb the columns that s shows" in released(attack="fitted-to-originals")
-    assert "retention of at most 0.7, 0.6, which would leave half of the categories" in released(
+    assert "retention of at most 0.7, 0.6, which would leave half of all attributes" in released(
         levels=[0.7, 0.6], attribute="*", kind="retention"
     )
 
