@@ -53,6 +53,7 @@ from .sentences import (
     GUESSES,
     REPLICATES,
     Definition,
+    capital,
     check,
     counts,
     error_bars,
@@ -85,10 +86,8 @@ COMPARED = (
     "0 exact, 1 a mere guess."
 )
 EXPOSED = "A cell that names an attribute has the grade of that attribute."
-STAYS = (
-    "Share of each attribute's variance that stays unknown to the strongest attack, from the copies named. "
-    "The line is the target; the short mark is the most revealing copy alone."
-)
+STAYS = "share unknown to the strongest attack, from the copies named"
+LINES = "The line is the target; the short mark is the most revealing copy alone."
 
 
 def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> Document:
@@ -110,7 +109,7 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
     preferred = [key for key in drawn if key.startswith("sweep-" if paper else "frontier")]
     leading = [_chart(key, drawn.pop(key), first=True) for key in [*preferred, *drawn][:1]]
     expected = _expectations(result, brief=brief, first=paper)
-    bars = _exposure(reading, found, brief=brief, first=not paper)
+    bars = _exposure(reading, found, first=not paper)
     sections = [
         *([*leading, expected, bars, *data] if paper else [*data, bars, *leading, expected]),
         _comparison(reading, brief=brief),
@@ -169,7 +168,7 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]
 # -- pictures
 
 
-def _exposure(reading: Reading, found: Sequence[Verdict], *, brief: bool, first: bool) -> Section:
+def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Section:
     most = max(2, BARS // max(1, len(found)))
     every = [
         [bar for bar in one.exposures if bar.what != WHOLE or bar is one.most_exposed]
@@ -180,7 +179,8 @@ def _exposure(reading: Reading, found: Sequence[Verdict], *, brief: bool, first:
     if more > 0:
         notes = [*notes, f"{counted(more, 'less exposed attribute')}: see «Attacks by strength»."]
     blocks = [
-        Paragraph("share unknown to the strongest attack" if brief else STAYS, "lead"),
+        Paragraph(STAYS, "lead", media=TEXT),
+        Paragraph(f"{sentence(capital(STAYS))} {LINES}", "lead", media=(PAGE,)),
         Bars(bars),
         *(Paragraph(one, "note") for one in notes),
     ]
