@@ -86,7 +86,7 @@ COMPARED = (
     "0 exact, 1 a mere guess."
 )
 EXPOSED = "A cell that names an attribute has the grade of that attribute."
-STAYS = "share unknown to the strongest attack, from the copies named"
+STAYS = "share unknown to the strongest attack"
 LINES = "The line is the target; the short mark is the most revealing copy alone."
 
 

@@ -148,7 +148,9 @@ def lowest_attribute(
         if name not in (EVERYTHING, *reading.given(setting))
         and (shown := lowest(reading.unknown(setting, name).values())) is not None
     ]
-    return min(found, key=lambda one: (one[2].ceiling, len(one[2].coalition)), default=None)
+    return min(
+        found, key=lambda one: (max(EXACT, one[2].ceiling), len(one[2].coalition)), default=None
+    )
 
 
 def _settings(reading: Reading) -> list[Setting]:

@@ -237,6 +237,7 @@ class Verdict:
             return []
         settings = reading.settings(ERROR, self.scheme)
         peers = [each for each in settings if not reading.given(each)] or settings
+        peers.sort(key=lambda each: each != self.setting)  # it is named among equals
         made = []
         for name in reading.attributes:
             hidden = [each for each in peers if name not in reading.given(each)]
