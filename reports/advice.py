@@ -22,7 +22,8 @@ from .document import (
     Section,
     Table,
 )
-from .figures import braces, clipped, isolated, number, percent
+from .figures import clipped, copies, isolated, number, percent
+from .matrix import attribute_text
 from .reading import unique
 from .sentences import STATUS_MARKS, capital, scenario_yaml
 
@@ -64,9 +65,8 @@ def share_text(one: Exposed) -> str:
     return f"{100 * one.unknown:.1f} ± {100 * one.half:.1f} %"
 
 
-def attribute_text(one: Exposed) -> str:
-    """Name the most exposed attribute."""
-    return "the categories" if one.attribute == "*" else clipped(one.attribute, 40)
+def _name(one: Exposed) -> str:
+    return clipped(attribute_text(one.attribute), 40)
 
 
 def loss_text(advice: Advice, loss: float) -> str:
@@ -122,8 +122,8 @@ def _recommended(advice: Advice) -> list[str]:
     if len(taken.levels) == 1:
         pooling = "there is one copy"
     lines = [
-        f"Exposure: the strongest attack ({shown.attack}) leaves {share_text(shown)} of {attribute_text(shown)} unknown, "
-        f"from {braces(shown.coalition)}.",
+        f"Exposure: the strongest attack ({shown.attack}) leaves {share_text(shown)} of {_name(shown)} unknown, "
+        f"from {copies(shown.coalition, len(taken.levels))}.",
         f"Pooling: {pooling}.",
         f"Loss of use, copy by copy: {', '.join(loss_text(advice, loss) for loss in taken.losses)} ({advice.use}).",
     ]
@@ -143,7 +143,7 @@ def _recommended(advice: Advice) -> list[str]:
     return [
         *lines,
         f"The next weaker release that an audit of {advice.rows:,} records can distinguish is {levels_text(weaker)}, by "
-        f"{advice.step}. It misses the target: it leaves {share_text(weaker.exposed)} of {attribute_text(weaker.exposed)} unknown "
+        f"{advice.step}. It misses the target: it leaves {share_text(weaker.exposed)} of {_name(weaker.exposed)} unknown "
         f"({weaker.exposed.attack}). In between, the noise draw decides.",
     ]
 
@@ -169,7 +169,7 @@ def _row(advice: Advice, one: Tried) -> Row:
         measured = share_text(one.exposed)
         verdict = f"{STATUS_MARKS[one.verdict]} {MET[one.verdict]}"
         whole = "" if one.in_full else "; by one equivalent copy"
-        who = f"{one.exposed.attack}, {attribute_text(one.exposed)}{whole}"
+        who = f"{one.exposed.attack}, {_name(one.exposed)}{whole}"
     cells = (percent(one.on_paper), measured, pooling, loss_text(advice, one.loss))
     return Row(levels_text(one), (*cells, *private, verdict), who, one.scheme)
 

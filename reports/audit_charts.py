@@ -33,9 +33,7 @@ from .reading import (
     Figures,
     Reading,
     Setting,
-    best,
     best_single,
-    by_size,
     lowest,
     plain,
     unique,
@@ -78,14 +76,22 @@ def _errors(reading: Reading) -> list[tuple[Setting, str, Figures]]:
     return [(one, name, reading.figures(one, ERROR, name)) for one, _, name in keys]
 
 
-def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
-    """One collusion curve: prefixes if all were measured, else the worst of each size."""
+def curve(reading: Reading, setting: Setting, metric: str, found: Figures) -> list[Figure]:
+    """Figures by number of copies.
+
+    Errors: prefixes if all were measured, else the worst coalition of each size. Other measures:
+    the coalition with the highest lower bound.
+    """
     total = reading.copies_of(setting.scheme, setting.point)
     # all prefixes of thousands of copies would not fit in memory
-    if all(tuple(range(1, size + 1)) in found for size in range(1, total + 1)):
+    if metric == ERROR and all(tuple(range(1, size + 1)) in found for size in range(1, total + 1)):
         return [found[tuple(range(1, size + 1))] for size in sorted({*map(len, found)} - {0})]
-    worst = (lowest(group) for _, group in sorted(by_size(found.values()).items()))
-    return [shown for shown in worst if shown is not None and shown.coalition]
+    sizes = grouped((len(shown.coalition), shown) for shown in found.values())
+    return [
+        min(group, key=lambda one: (one.ceiling if metric == ERROR else -one.floor, one.coalition))
+        for size, group in sorted(sizes.items())
+        if size or metric != ERROR
+    ]
 
 
 def collusion(reading: Reading) -> Chart | None:
@@ -96,7 +102,7 @@ def collusion(reading: Reading) -> Chart | None:
         if metric != ERROR and (metric in SHOWN_ELSEWHERE or setting.attack is None):
             continue
         found, figure = reading.figures(setting, metric, name), metric_title(metric, reading)
-        for shown in curve(reading, setting, found) if metric == ERROR else largest(found):
+        for shown in curve(reading, setting, metric, found):
             size, option = len(shown.coalition), (metric, figure)
             rows.add(setting, shown, size, attribute=name, figure=option, k=size)
     if not rows.comparable:
@@ -104,11 +110,6 @@ def collusion(reading: Reading) -> Chart | None:
     sizes = unique(row["k"] for row in rows.rows)
     ticks = {"values": sizes} if len(sizes) <= TICKS else {"tickCount": TICKS, "tickMinStep": 1}
     return rows.chart("collusion", {"ticks": ticks})
-
-
-def largest(found: Figures) -> list[Figure]:
-    """Figure of each coalition size with the highest lower bound."""
-    return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
 
 def coalitions(reading: Reading) -> Chart | None:
@@ -314,7 +315,7 @@ def heights(one: Picture) -> list[tuple[str, list[float]]]:
 def values_lines(one: Picture) -> list[str]:
     """Picture as lines of text."""
     names, rows = zip(*heights(one), strict=True)
-    return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
+    return [f"  {name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
 
 
 def values(reading: Reading) -> Chart | None:
@@ -333,7 +334,9 @@ def _add(rows: Rows, one: Picture) -> None:
     deviation = reading.deviation_of(setting.point, one.attribute)
     mean = reading.mean_of(setting.point, one.attribute) if deviation else 0.0
     unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
-    unit = unit if one.width else ": categories by frequency"
+    *_, common, rare = [0.0, *heights(one)[0][1]]
+    rarer = ", the last with all rarer ones" * (rare > common > 0)
+    unit = unit if one.width else f": categories by frequency{rarer}"
     option = described(reading, one), clean(f"{clipped(attribute_text(one.attribute), 40)}{unit}")
 
     def at(cell: float) -> float:

@@ -13,17 +13,7 @@ from auditor.results.model import AuditResult, PluginSummary
 
 from .audit_charts import charts, described, pictures, values_lines
 from .chart import Chart
-from .details import (
-    MARKS,
-    PROVED,
-    assumptions,
-    facts,
-    guarantees,
-    least_possible,
-    marks,
-    noise,
-    shown_columns,
-)
+from .details import MARKS, PROVED, facts, guarantees, least_possible, mark, noise, shown_columns
 from .document import (
     MARKDOWN,
     PAGE,
@@ -35,7 +25,6 @@ from .document import (
     Code,
     Document,
     Figure,
-    First,
     Items,
     Matrix,
     Paragraph,
@@ -45,8 +34,8 @@ from .document import (
     Terms,
     sentence,
 )
-from .figures import SCALE, clipped, isolated, with_error
-from .headline import exposures, headline, remedies, reproduces_a_figure
+from .figures import SCALE, clipped, isolated, said, with_error
+from .headline import headline, remedies, reproduces_a_figure
 from .matrix import (
     SHOWN_ELSEWHERE,
     MatrixRow,
@@ -64,6 +53,7 @@ from .sentences import (
     GUESSES,
     REPLICATES,
     Definition,
+    capital,
     check,
     counts,
     error_bars,
@@ -79,7 +69,7 @@ from .sentences import (
     scenario_yaml,
     terms,
 )
-from .verdict import Verdict, most_telling, verdicts
+from .verdict import WHOLE, Verdict, most_telling, verdicts
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
@@ -89,17 +79,15 @@ OPTIONS = 6
 """Metrics of a chart that get a table in text."""
 ROWS = {TERMINAL: 12, MARKDOWN: 50, PAGE: 100}
 CHANGES = {TERMINAL: 40, MARKDOWN: 100}
-WHOLE = "--full prints everything; report.html has every cell and chart."
+MORE = "--full prints everything; report.html has every cell and chart."
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 COMPARED = (
     "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and of its best member alone: "
     "0 exact, 1 a mere guess."
 )
 EXPOSED = "A cell that names an attribute has the grade of that attribute."
-STAYS = (
-    "Share of each attribute's variance that stays unknown to the strongest attack, from the copies named. "
-    "The line is the target; the short mark is the most revealing copy alone."
-)
+STAYS = "share unknown to the strongest attack"
+LINES = "The line is the target; the short mark is the most revealing copy alone."
 
 
 def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> Document:
@@ -121,15 +109,15 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
     preferred = [key for key in drawn if key.startswith("sweep-" if paper else "frontier")]
     leading = [_chart(key, drawn.pop(key), first=True) for key in [*preferred, *drawn][:1]]
     expected = _expectations(result, brief=brief, first=paper)
-    bars = _exposure(reading, found, brief=brief, first=not paper)
+    bars = _exposure(reading, found, first=not paper)
     sections = [
         *([*leading, expected, bars, *data] if paper else [*data, bars, *leading, expected]),
         _comparison(reading, brief=brief),
         *([_gaps(reading, failed=True)] if brief else _rest(reading, found, drawn)),
-        Section("whole", "", [Paragraph(WHOLE * brief, "note")]),
+        Section("whole", "", [Paragraph(MORE * brief, "note")]),
     ]
     came, lowest = outcome(result), most_telling(found)
-    strongest = f"{lowest.strongest} against {lowest.scheme}" if lowest else "–"
+    strongest = f"{lowest.scheme}: {said(lowest.exposures[0].text)}" if lowest else "–"
     part = f" ({came})" if came in ("partial", "failed") else ""
     cells = (f"{first.mark} {first.gate}{part}", counts(result), strongest)
     made = result.provenance
@@ -141,7 +129,7 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
         result.title,
         first.gate,
         first.mark,
-        [Paragraph(partial_text(result), "alert"), First(first)],
+        [Paragraph(partial_text(result), "alert"), first],
         sections,
         [fact for fact in (rows_text(result), start, version) if fact],
         Row(result.title, cells, target=id),
@@ -180,19 +168,23 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]
 # -- pictures
 
 
-def _exposure(reading: Reading, found: Sequence[Verdict], *, brief: bool, first: bool) -> Section:
-    bars = exposures(reading, found)
-    shown = sorted(sorted(bars, key=lambda bar: bar.left.value)[:BARS], key=bars.index)
-    notes, more = left_out(reading.result), len(bars) - BARS
+def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Section:
+    most = max(2, BARS // max(1, len(found)))
+    every = [
+        [bar for bar in one.exposures if bar.what != WHOLE or bar is one.most_exposed]
+        for one in found
+    ]
+    bars = [bar for held in every for bar in held[:most]]
+    notes, more = left_out(reading.result), sum(map(len, every)) - len(bars)
     if more > 0:
         notes = [*notes, f"{counted(more, 'less exposed attribute')}: see «Attacks by strength»."]
-    lead = "share unknown to the strongest attack" if brief else STAYS
     blocks = [
-        Paragraph(lead * bool(shown), "lead"),
-        Bars(shown),
+        Paragraph(STAYS, "lead", media=TEXT),
+        Paragraph(f"{sentence(capital(STAYS))} {LINES}", "lead", media=(PAGE,)),
+        Bars(bars),
         *(Paragraph(one, "note") for one in notes),
     ]
-    return Section("exposure", "Exposure by attribute", blocks, first)
+    return Section("exposure", "Exposure by attribute", blocks if bars or notes else [], first)
 
 
 def _values(reading: Reading, chart: Chart | None, *, first: bool) -> list[Section]:
@@ -203,7 +195,7 @@ def _values(reading: Reading, chart: Chart | None, *, first: bool) -> list[Secti
             [
                 *(_on_page(chart, (PAGE,)) if chart else ()),
                 Paragraph(described(reading, one), "lead", media=TEXT),
-                Items(values_lines(one), media=TEXT),
+                Code("values", "", "\n".join(values_lines(one)), media=TEXT),
             ],
             first,
         )
@@ -244,43 +236,30 @@ def data_table(chart: Chart, figure: int | None = None) -> Table:
 def _comparison(reading: Reading, *, brief: bool) -> Section:
     rows = [row for row in matrix(reading) if row.reported]
     rows.sort(key=_strength(rows))
-    found, kinds = marks(reading, rows), reading.result.attack_kinds
-    names = {one.id: one.name for one in reading.result.plugins if one.kind == "attack"}
-    rows = [
-        row._replace(
-            kind=kinds.get(names.get(row.attack, ""), ""),
-            cells=[
-                cell._replace(
-                    mark=found.get((row.knowledge, row.attack, cell.scheme), ""),
-                    facts=facts(reading, row.knowledge, cell),
-                    assumed=assumptions(reading, row.attack, cell.scheme),
-                )
-                for cell in row.cells
-            ],
-        )
-        for row in rows
-    ]
-    lead = "normalized error: 0 exact, 1 a mere guess" if brief else COMPARED
+    marked = mark(reading, rows)
+    for cell in (cell for row in rows for cell in row.cells):
+        cell.facts = facts(reading, cell)
     hint = "A cell opens its detail; a heading sorts by its column."
     blocks = [
-        Paragraph(lead, "lead"),
+        Paragraph("normalized error: 0 exact, 1 a mere guess" if brief else COMPARED, "lead"),
         Paragraph(hint, "hint", media=(PAGE,)),
         Matrix(reading.schemes, rows),
-        *([] if brief else _notes(reading, rows, marked=bool(found))),
+        *([] if brief else _notes(reading, rows, marked=marked)),
     ]
     return Section("comparison", "Attacks by strength", blocks if rows else [])
 
 
 def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list[Block]:
     result, place = reading.result, reference_point(reading)
-    given = ", ".join(unique(row.knowledge for row in rows if row.given))
+    every = [cell for row in rows for cell in row.cells]
+    given = ", ".join(unique(str(cell.setting.knowledge) for cell in every if cell.given))
     kinds, more = untried_kinds(result)
     point = reading.point_text(place)
     notes = [
         f"Figures are at one sweep point, {isolated(point)}." * bool(point),
         MARKS * marked,
         f"Figures of {given} are over the attributes that were not given in clear." * bool(given),
-        EXPOSED * any(cell.exposed for row in rows for cell in row.cells),
+        EXPOSED * any(cell.exposed for cell in every),
         limited_text(result.scenario.get("attacks", [])),
         *(f"{PROVED}{text} of {isolated(name)}." for name, text in least_possible(reading, place)),
         untried_text([clipped(kind, 60) for kind in kinds], more),
@@ -291,8 +270,7 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
     for place, scheme in enumerate(reading.schemes):
         held = [(row.cells[place], row.attack) for row in rows if row.cells[place].measured]
         for cell, attack in sorted(held, key=lambda one: (bool(one[0].given), one[0].order))[:1]:
-            said = cell.facts[:FACTS]
-            line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in said)
+            line = "; ".join(f"{clipped(term, 60)}: {text}" for term, text in cell.facts[:FACTS])
             details.append(f"{attack} against {scheme}. {line}.")
     return [
         *(Paragraph(note, "note") for note in notes),
@@ -319,13 +297,9 @@ def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, f
 def _schemes(reading: Reading, found: Sequence[Verdict]) -> Section:
     numbers = any(one.worst is not None for one in found)
     categories = any(one.guesses is not None for one in found)
-    changes = Items([*map(isolated, remedies(reading, found))], CHANGES)
+    changes = Items(remedies(reading, found), CHANGES)
     schemes = [
-        Section(
-            f"scheme-{place}",
-            f"{one.mark} {one.scheme}: {one.label}",
-            [Items(one.reasons or [one.sentence])],
-        )
+        Section(f"scheme-{place}", f"{one.mark} {one.scheme}: {one.label}", [Items(one.reasons)])
         for place, one in enumerate(found)
     ]
     note = Paragraph(terms(numbers=numbers, categories=categories), "note")

@@ -44,7 +44,7 @@ def changes_document(comparison: Comparison, number: int = 1) -> Document:
     """Comparison's document; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
     mark, word = ("✗", "worse") if comparison.worse else ("✓", "no worse")
-    if not comparison.compared and not comparison.worse:
+    if _apart(comparison):
         mark, word = "?", "not compared"
     key = "comparison" if number == 1 else f"comparison-{number}"
     said = headline(comparison)
@@ -74,7 +74,14 @@ def parts(comparison: Comparison) -> list[Part]:
         _only("new", "new", comparison.only_new, comparison.stated_new),
         _only("missing", "old", comparison.only_old, comparison.stated_old),
     ]
-    return [part for part in made if part.size]
+    return [part for part in made[_apart(comparison) :] if part.size]
+
+
+def _apart(comparison: Comparison) -> bool:
+    """Whether two audits have no cell in common."""
+    one = comparison
+    found = one.compared or one.lost or one.worsened or one.refuted or one.exposed
+    return not found and bool(one.only_new or not one.worse)
 
 
 def _only(key: str, which: str, groups: Mapping[str, int], stated: Sequence[str]) -> Part:
@@ -116,12 +123,12 @@ def _count_worse(comparison: Comparison) -> int:
 
 def headline(comparison: Comparison) -> str:
     """Summarize the comparison in one sentence."""
+    if _apart(comparison):
+        return "Nothing was compared: the audits have no cell in common."
     if comparison.worse:
         *most, last = filter(None, _worse(comparison))
         parted = ", and ".join(filter(None, [", ".join(most), last]))
         return f"{counted(_count_worse(comparison), 'thing')} got worse: {parted}."
-    if not comparison.compared:
-        return "Nothing was compared: the audits have no cell in common."
     gone, stated = sum(comparison.only_old.values()), len(comparison.stated_old)
     unseen = [
         counted(many, noun) for many, noun in ((gone, "cell"), (stated, "expectation")) if many

@@ -22,8 +22,17 @@ from .figures import (
     share,
     with_error,
 )
-from .matrix import Fact, Guesses, MatrixCell, MatrixRow, judged, least, losses, reference_point
-from .reading import EVERYTHING, Reading, Setting, lowest, unique
+from .matrix import (
+    Guesses,
+    MatrixCell,
+    MatrixRow,
+    by_strength,
+    judged,
+    knows,
+    losses,
+    reference_point,
+)
+from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, lowest, unique
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
@@ -35,37 +44,37 @@ BEST, NEAR = "★", "☆"
 MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by the error bars"
 
 
-def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
+def facts(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
     """Facts of a cell: copies, levels, errors, theory, attributes."""
-    shown = cell.shown
-    if cell.setting is None or shown is None:
+    setting, held, guessed = cell.setting, cell.coalition, cell.guesses
+    shown = cell.worst or (guessed.right if guessed else None)
+    if shown is None:
         return []
-    where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
     levels = ", ".join(map(number, shown.levels[:LEVELS]))
     levels += " …" if len(shown.levels) > LEVELS else ""
-    who = copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point))
     runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
-    counted = " (in 1 − probability of the truth)" if cell.guesses else ""
-    single = cell.single if cell.pooled else None
+    counted = " (in 1 − probability of the truth)" if guessed else ""
+    single, gain = cell.single, reading.figures(setting, GAIN).get(held) if held[1:] else None
     found = {
-        "Knowledge": knowledge,
-        "Sweep point": where,
-        "Worst coalition": who,
-        "Its level" if alone else "Its levels": levels,
-        **(_guessed(cell, cell.guesses) if cell.guesses else {}),
+        "The adversary": knows(setting.knowledge, attack=setting.attack, categories=bool(guessed)),
+        "Sweep point": reading.point_text(setting.point),
+        "Worst coalition": copies(held, reading.copies_of(cell.scheme, setting.point)),
+        "Its levels" if held[1:] else "Its level": levels,
+        **(_guessed(cell, guessed) if guessed else {}),
         "Normalized error": with_error(cell.worst) if cell.worst else "",
         "Theory": _theory(cell.worst) if cell.worst else "",
         "Error bar from": f"{shown.error_bar}, {runs}",
         "Most revealing single copy": f"{with_error(single)} ({copies(single.coalition, 99)})"
         if single
         else "",
-        f"Collusion gain{counted}": _with_theory(cell.gain) if cell.gain and not alone else "",
+        f"Collusion gain{counted}": _with_theory(gain) if gain else "",
     }
     own = (
         (name, with_error(one) + ", given in clear" * (name in cell.given))
-        for name, one in cell.attributes
+        for name in reading.attributes
+        if name != EVERYTHING and (one := reading.figures(setting, ERROR, name).get(held))
     )
-    return [Fact(*one) for one in (*found.items(), *own) if one[1]]
+    return [one for one in (*found.items(), *own) if one[1]]
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> dict[str, str]:
@@ -94,16 +103,6 @@ def _theory(shown: Figure) -> str:
     return f"{number(shown.theory, shown.half)}, {judged}"
 
 
-def assumptions(reading: Reading, attack: str, scheme: str) -> list[Fact]:
-    """Assumptions of a cell's attack and scheme."""
-    found = []
-    for plugin in reading.result.plugins:
-        if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", scheme)):
-            found += [Fact(f"The {plugin.kind} assumes", plugin.assumes)]
-            found += [Fact("When it wins and fails", plugin.wins)]
-    return [one for one in found if one.text]
-
-
 def _distance_to_theory(shown: Figure) -> float | None:
     if shown.theory is None or shown.half is None:
         return None
@@ -124,26 +123,25 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
     return found
 
 
-def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:
-    """★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
-    found: dict[tuple[str, str, str], str] = {}
-    for place in range(len(reading.schemes)):
-        held = {(row.knowledge, row.attack): row.cells[place] for row in rows}
-        settings = {one.setting: who for who, one in held.items() if one.setting}
+def mark(reading: Reading, rows: Sequence[MatrixRow]) -> bool:
+    """Mark the strongest cells by ★ or ☆; False if every scheme has one adversary."""
+    marked = False
+    for cells in zip(*(row.cells for row in rows), strict=True):
+        held = {one.setting: one for one in cells if one.measured}
         contest = {
             one: shown
-            for one in judged(reading, [*settings])
+            for one in judged(reading, [*held])
             if (shown := lowest(losses(reading, one).values())) is not None
         }
-        best = least(reading, [*contest])
-        if best is None or sum(cell.measured for cell in held.values()) < 2:
+        best = next(iter(by_strength(reading, contest)), None)
+        if best is None or len(held) < 2:
             continue
         for one, shown in contest.items():
             reach = ((shown.half or 0.0) ** 2 + (contest[best].half or 0.0) ** 2) ** 0.5
-            mark = BEST if _equal(shown, contest[best]) else NEAR
-            if mark == BEST or shown.value - contest[best].value <= reach:
-                found[*settings[one], one.scheme] = mark
-    return found
+            equal = _equal(shown, contest[best])
+            if equal or shown.value - contest[best].value <= reach:
+                held[one].mark, marked = BEST if equal else NEAR, True
+    return marked
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
@@ -222,8 +220,8 @@ def guarantees(reading: Reading) -> list[Block]:
             deltas += [record.metric] if metric == "epsilon_at_delta" else []
             if reading.point_of(record.sweep) == point:
                 found.setdefault((record.scheme, record.coalition), {}).setdefault(metric, record)
-    order = {scheme: place for place, scheme in enumerate(reading.schemes)}
-    cells = sorted(found.items(), key=lambda one: (order.get(one[0][0], 0), len(one[0][1]), one[0]))
+    order = reading.schemes.index
+    cells = sorted(found.items(), key=lambda one: (order(one[0][0]), len(one[0][1]), one[0]))
     rows = [Row(braces(held), _bounds(each), group=scheme) for (scheme, held), each in cells]
     delta = ", ".join(f"δ = {name.partition('(')[2].rstrip(')')}" for name in unique(deltas))
     reasons: dict[str, str] = {}

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 from auditor.base.types import Names, frozen
 
 from .chart import Chart
-from .figures import clipped, percent, share
-from .headline import Bar, Headline
+from .figures import percent, share
 from .matrix import MatrixRow
-from .sentences import Check, Definition
+from .sentences import Check, Definition, capital
+from .verdict import MARKS, Exposure, State
 
 TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
 TEXT = (TERMINAL, MARKDOWN)
@@ -131,10 +131,10 @@ class Matrix(Block):
         """Comparison as a table of text."""
         rows = [
             Row(
-                clipped(row.attack, 14) if brief else row.attack,
+                row.attack,
                 [cell.text(brief=brief) for cell in row.cells],
                 "" if brief else row.kind,
-                row.knowledge,
+                capital(row.knows),
             )
             for row in self.rows[:most]
         ]
@@ -143,22 +143,35 @@ class Matrix(Block):
 
 @frozen
 class First(Block):
-    """The first screen."""
+    """First screen: gate, number with its bar, reasons and next step.
 
-    headline: Headline
+    For a paper's figure, the gate counts the claims.
+    """
+
+    state: State
+    gate: str
+    number: str = ""
+    bar: Exposure | None = None
+    reasons: Names = ()
+    action: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Character of the state."""
+        return MARKS[self.state]
 
     @property
     def points(self) -> list[tuple[str, str]]:
         """The reasons and the next step, each after its begin."""
-        reasons, action = self.headline.reasons, self.headline.action
-        return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]
+        found = [*(("·", reason) for reason in self.reasons), ("Next:", self.action)]
+        return [one for one in found if one[1]]
 
 
 @frozen
 class Bars(Block):
     """Exposure by scheme and attribute, against the target."""
 
-    rows: Sequence[Bar]
+    rows: Sequence[Exposure]
 
     def table(self) -> Table:
         """Bars as a table of text."""
@@ -166,7 +179,7 @@ class Bars(Block):
         for bar in self.rows:
             alone = "–" if bar.single is None else percent(bar.single)
             cells = (share(bar.left), bar.who, alone, f"≥ {percent(bar.target)}")
-            rows.append(Row(bar.attribute or "all", cells, group=bar.scheme))
+            rows.append(Row(bar.name, cells, group=bar.scheme))
         heads = ("stays unknown", "from", "best copy alone", "target")
         return Table("attribute", heads, rows, "plain", group="scheme")
 

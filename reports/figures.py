@@ -71,6 +71,11 @@ class Figure(NamedTuple):
         return mapped._replace(low=mapped.high, high=mapped.low)
 
     @property
+    def complement(self) -> Figure:
+        """One minus the figure."""
+        return self.turned(lambda value: 1 - value)
+
+    @property
     def ceiling(self) -> float:
         """Closed form if plausible, else the interval's upper end."""
         if self.low is None or self.high is None:

@@ -6,18 +6,17 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import NamedTuple
 
-from auditor.base.types import frozen
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRecord, Remedy
 
+from .document import First
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
-from .matrix import EXACT, lowest_attribute, untried_kinds, untried_text
-from .reading import ERROR, Reading, best_single
+from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
+from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
-from .verdict import MARKS, State, Verdict, most_telling
+from .verdict import AS_THEY_ARE, EXACTLY, Exposure, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
@@ -26,92 +25,47 @@ AGAIN = ". Before a further copy, audit it together with these."
 FURTHEST = 30
 """Half-widths per distance from the target up to which a number of records is stated."""
 ADVISE = "Add noise: `auditor advise` finds levels that leave half of every attribute unknown."
+MORE = "Add noise, or audit more records or replicates."
 MEASURE = "Estimates scale the closed form by what the attack left here; `auditor advise` measures what all attacks leave."
 
 
-class Bar(NamedTuple):
-    """Share that a coalition leaves unknown, against a target.
-
-    ``single`` is the share that its best copy leaves.
-    """
-
-    scheme: str
-    attribute: str
-    who: str
-    left: Figure
-    single: float | None
-    target: float
-
-    @property
-    def text(self) -> str:
-        """The share and the target."""
-        return (
-            f"{percent(min(max(0.0, self.left.value), 1.0))} unknown, target {percent(self.target)}"
-        )
-
-    @property
-    def state(self) -> State:
-        """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
-        if self.left.ceiling < self.target:
-            return "bad"
-        return "good" if self.left.low is not None and self.left.low >= self.target else "open"
-
-
-@frozen
-class Headline:
-    """First screen: gate, number with its bar, reasons and next step.
-
-    For a paper's figure, the gate counts the claims.
-    """
-
-    state: State
-    gate: str
-    number: str = ""
-    bar: Bar | None = None
-    reasons: Sequence[str] = ()
-    action: str = ""
-
-    @property
-    def mark(self) -> str:
-        """Character of the state."""
-        return MARKS[self.state]
-
-
-def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
+def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     """First screen of an audit; of a paper's figure, its claims."""
     result = reading.result
     if reproduces_a_figure(result):
         return _claims(result)
     state = _state(result, found)
-    one = most_telling([one for one in found if one.state == state] or list(found))
-    if one is None:
+    one = most_telling([one for one in found if one.state == state] or found)
+    bar = one.most_exposed if one else None
+    if one is None or bar is None:
         why = "no attack gave an error for the released copies"
-        return Headline(
-            "open", f"{OPEN}: {why}", action="Name attacks in the scenario: `attacks: all`."
-        )
-    bars = [bar for bar in exposures(reading, [one]) if bar.left.value <= one.left + EXACT]
-    bar = bars[0] if bars else _least(one)
+        action = "Name attacks in the scenario: `attacks: all`."
+        return First("open", f"{OPEN}: {why}", action=action)
     several = len(found) > 1
-    reasons = _of_schemes(reading, found, one) if several else _of_one(one, bar)
+    number = _number(reading, one, bar, several=several)
+    said = (one.exposure, one.sentence)
+    reasons = [each for each in one.reasons[:-1] if each not in said and each not in number]
+    if several:
+        least, *pooled = _of_schemes(found, one)
+        reasons = [least, *reasons[:1], *pooled]
+    else:
+        reasons.append(one.sentence)
     if state == "bad":
         because = causes(reading.result.measurements, brief=True)[:1]
-        reasons[1:1] = [isolated(f"{capital(why)}.") for why in because]
+        reasons[:0] = [isolated(f"{capital(why)}.") for why in because]
         missed = _missed(result)
         if missed and missed.status == "fails" and bar.state != "bad":
             why = re.split(r"(?<=\)); ", missed.why)[0]
             reasons.insert(0, f"`{missed.expectation}` fails: {isolated(clipped(why, 250))}.")
-    tried = len(
-        {each.attack for each in result.measurements if each.attack and each.status == "ok"}
-    )
-    reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
+    attacks = {each.attack for each in result.measurements if each.attack and each.status == "ok"}
+    reasons.append(f"Strongest attack, of {len(attacks)} tried: {phrase(reading, bar.setting)}.")
     if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
         unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks
         reasons = [*filter(None, unused), *reasons]
     gate, action = _gate_and_action(reading, state, found, one, bar)
-    number = _number(reading, one, bar, several=several)
-    return Headline(state, gate, number, bar, reasons[:MOST], action)
+    return First(state, gate, number, bar, reasons[:MOST], action)
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
@@ -123,7 +77,7 @@ def reproduces_a_figure(result: AuditResult) -> bool:
     return named and not asked and bool(result.expectations)
 
 
-def _claims(result: AuditResult) -> Headline:
+def _claims(result: AuditResult) -> First:
     made = sorted(map(check, result.expectations), key=lambda one: VERDICTS.index(one.status))
     came = outcome(result)
     # neutral: claims are no exposure verdict
@@ -131,15 +85,15 @@ def _claims(result: AuditResult) -> Headline:
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
     reasons = [f"{isolated(one.stated + one.where)} {one.status}: {one.why}" for one in made]
-    return Headline(state, gate, reasons=reasons[:MOST])
+    return First(state, gate, reasons=reasons[:MOST])
 
 
 def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
-    states = [one.state for one in found]
+    states = {one.state for one in found}
     if "bad" in states:
         return "bad"
     whole = result.partial is None and not result.failed and _missed(result) is None
-    return "good" if whole and states and set(states) == {"good"} else "open"
+    return "good" if whole and states == {"good"} else "open"
 
 
 def _missed(result: AuditResult) -> ExpectationRecord | None:
@@ -148,7 +102,7 @@ def _missed(result: AuditResult) -> ExpectationRecord | None:
 
 
 def _gate_and_action(
-    reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
+    reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Exposure
 ) -> tuple[str, str]:
     result, every = reading.result, len(found)
     good = [each.scheme for each in _alternatives(found, one) if each.state == "good"]
@@ -169,58 +123,73 @@ def _gate_and_action(
         action = next(iter(remedies(reading, sorted(found, key=lambda each: -each.left))), ADVISE)
         if good:
             action = f"Release copies of {_names(good)} instead."
-        elif one.kept or one.shown:
+        elif {EXACTLY, AS_THEY_ARE} & {*one.beside}:
             action = "Perturb the values that the copies show unchanged, and audit again."
         elif one.finding == "refuted":
             action = "Check how the copies were made: they do not keep their scheme's promise."
         return UNSAFE + which * (every > 1), action
     missed, left, target = _missed(result), bar.left, bar.target
-    untried = one.finding == "alone" and one.total > 1
-    why = f"`{missed.expectation if missed else 'exposure'}` is undecided"
-    if result.partial is not None:
-        why = "the audit did not finish"
-    elif result.failed:
-        why = "a part of the audit failed"
-    elif left.half is None:
-        why = "the exposure has no error bar"
-    elif bar.state == "open":
-        interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
-        why = f"the interval {interval} includes the target {percent(target)}"
-    elif untried:
-        why = "pooled copies were not tried"
-    elif one.finding == "undecided":
-        why = "whether pooling helps is open"
-    elif one.unused:
-        why = "no attack could use a shown column"
-    elif missed and missed.status == "fails":
-        why = f"`{missed.expectation}` fails"
+    named = f"`{missed.expectation if missed else 'exposure'}`"
+    interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
+    chain = (
+        (result.partial, "the audit did not finish", "Run it again with `--resume`."),
+        (
+            result.failed,
+            "a part of the audit failed",
+            "Mend the part that failed; `--full` names it.",
+        ),
+        (left.half is None, "the exposure has no error bar", "Set `replicates: 5` or more."),
+        (
+            bar.state == "open",
+            f"the interval {interval} includes the target {percent(target)}",
+            _records(reading.rows_of(one.setting.point), left, target),
+        ),
+        (
+            one.finding == "alone" and one.total > 1,
+            "pooled copies were not tried",
+            "Measure pooled copies: `coalitions: [subsets]`.",
+        ),
+        (one.finding == "undecided", "whether pooling helps is open", MORE),
+        (
+            one.unused,
+            "no attack could use a shown column",
+            "Leave that column out, or declare a random one as `key`.",
+        ),
+        (
+            missed and UNSEARCHED in missed.why,
+            UNSEARCHED,
+            "Add `perfect` to `knowledge`, so that an insider searches the files.",
+        ),
+        (
+            missed and missed.status == "fails",
+            f"{named} fails",
+            "Make the expectation hold, or state the bound that you accept.",
+        ),
+        (True, f"{named} is undecided", MORE),
+    )
+    return next((f"{OPEN}: {why}", action) for found, why, action in chain if found)
+
+
+def _records(rows: int, left: Figure, target: float) -> str:
+    """Advise the number of records that would decide, if it is within reach."""
     distance = abs(left.value - target)
-    rows = reading.rows_of(one.setting.point if one.setting else 0)
-    action = "Add noise, or audit more records or replicates."
-    if untried:
-        action = "Measure pooled copies: `coalitions: [subsets]`."
-    elif one.unused and bar.state != "open":
-        action = "Leave that column out, or declare a random one as `key`."
-    elif missed and UNSEARCHED in missed.why:
-        action = "Add `perfect` to `knowledge`, so that an insider searches the files."
-    elif missed and all(each.state == "good" for each in found):
-        action = "Make the expectation hold, or state the bound that you accept."
-    elif left.half and rows and distance < left.half < FURTHEST * distance:
-        need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
-        action = f"Audit about {number(need)} records to decide, or add noise."
-    return f"{OPEN}: {why}", action
+    if not (left.half and rows and distance < left.half < FURTHEST * distance):
+        return MORE
+    need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
+    return f"Audit about {number(need)} records to decide, or add noise."
 
 
-def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
-    shown, plural = bar.left, len(bar.left.coalition) > 1
+def _number(reading: Reading, one: Verdict, bar: Exposure, *, several: bool) -> str:
+    shown, plural, guessed = bar.left, len(bar.left.coalition) > 1, one.guesses
+    if bar.what in one.beside:
+        return f"{isolated(one.scheme)}: {one.beside[bar.what][1]}"
     names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
     named = all(names) and len(names) <= MOST
     who = isolated(listed(names)) if named else capital(copies(shown.coalition, one.total))
     of = f" of {isolated(one.scheme)}" if several and one.scheme not in names else ""
     begin = f"{who}{of} {'together' if plural else 'alone'} "
-    s, es = ("", "") if plural else ("s", "es")
-    guessed, without = one.guesses, "; without copies"
-    if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
+    (s, es), without = ("", "") if plural else ("s", "es"), "; without copies"
+    if guessed and bar.what:
         every = [each for table in reading.result.data[:1] for each in table.attributes]
         kept = [each for each in every if each.values] or every
         columns = [clipped(each.name, 40) for each in kept]
@@ -228,9 +197,8 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> str:
         value = isolated(listed(columns[:MOST]) or "value")
         blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
         return f"{begin}name{s} the right {value}{blind}"
-    point = one.setting.point if one.setting else 0
-    spread = reading.deviation_of(point, bar.attribute) if bar.attribute else None
-    what = named_or_records(bar)
+    what = isolated(clipped(bar.attribute, 40)) if bar.attribute else "the records"
+    spread = reading.deviation_of(one.setting.point, bar.attribute) if bar.attribute else None
     if shown.value < EXACT:
         off = f"{without} a guess is off by ± {rounded(spread)}." if spread else "."
         return f"{begin}rebuild{s} {what}{exactly(shown)}{off}"
@@ -249,46 +217,20 @@ def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
     return {}
 
 
-def named_or_records(bar: Bar, width: int = 40) -> str:
-    """The bar's attribute, or all records."""
-    return isolated(clipped(bar.attribute, width)) if bar.attribute else "the records"
-
-
-def _of_one(one: Verdict, bar: Bar) -> list[str]:
-    stay = "stays" if bar.attribute else "stay"
-    goal = f"unknown; the target is at least {percent(bar.target)}."
-    return [
-        f"{share(bar.left)} of {named_or_records(bar)} {stay} {goal}",
-        *_away(one),
-        one.sentence,
-    ]
-
-
-def _away(one: Verdict) -> list[str]:
-    # the last reason names the strongest attack
-    return [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
-
-
-def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[str]:
+def _of_schemes(found: Sequence[Verdict], worst: Verdict) -> list[str]:
     same = [one for one in _alternatives(found, worst) if one.exposures]
-    best = max(same, key=lambda one: one.left)
-    bar = exposures(reading, [best])[0]
+    best = max(same, key=lambda one: one.left).exposures[0]
     helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
     safe = [one.scheme for one in found if one.finding == "no-gain"]
     others = f"; not against {_names(safe)}" * bool(safe)
     pooled = f"Pooling copies helps against {_names(helped)}{others}."
-    left = f"leaves {share(bar.left)} of {named_or_records(bar, 10**6)} unknown"
-    goal = f"the target is at least {percent(bar.target)}"
-    return [
-        f"The least exposed, {isolated(best.scheme)}, {left}; {goal}.",
-        *_away(worst)[:1],
-        *([pooled] if helped else []),
-    ]
+    least = f"The least exposed scheme, {isolated(best.scheme)}, leaves {best.text}."
+    return [least, *([pooled] if helped else [])]
 
 
 def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:
     """Verdicts of schemes that perturb columns of the same kind: numbers, or categories."""
-    return [each for each in found if (each.guesses is None) == (one.guesses is None)]
+    return [each for each in found if each.categories == one.categories]
 
 
 def _names(schemes: Sequence[str]) -> str:
@@ -296,68 +238,37 @@ def _names(schemes: Sequence[str]) -> str:
     return isolated(listed([clipped(name, 40) for name in schemes[:4]]) + more)
 
 
-def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
-    """Each scheme's attributes, most exposed first, to the strongest adversary.
-
-    Adversaries with attributes in clear are excluded if others exist.
-    """
-    bars = []
-    for one in found:
-        held = []
-        settings = reading.settings(ERROR, one.scheme)
-        peers = [each for each in settings if not reading.given(each)] or settings
-        for name in reading.attributes:
-            hidden = [each for each in peers if name not in reading.given(each)]
-            least = lowest_attribute(reading, hidden, [name])
-            if least is not None:
-                single = best_single(reading.unknown(least[0], name), least[2].coalition)
-                held.append(_bar(one, name, least[2], single))
-        bars += sorted(held, key=lambda bar: bar.left.value) or (
-            [_least(one)] if one.exposures else []
-        )
-    return bars
-
-
-def _bar(one: Verdict, name: str, worst: Figure, single: Figure | None) -> Bar:
-    alone = single.value if single and single.coalition != worst.coalition else None
-    return Bar(one.scheme, name, copies(worst.coalition, one.total), worst, alone, one.target)
-
-
-def _least(one: Verdict) -> Bar:
-    return _bar(one, "", min(one.exposures, key=lambda shown: shown.value), None)
-
-
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
     """Remedies for schemes that leave less than half unknown."""
     lines = []
     for one in found:
-        point = reading.points[one.setting.point] if one.setting else {}
+        point = reading.points[one.setting.point]
         for release in reading.result.releases:
             if (release.scheme, release.sweep) == (one.scheme, point) and release.remedy:
-                lines.append(remedy_text(release, release.remedy))
+                lines.append(isolated(remedy_text(release, release.remedy)))
     return [*lines, MEASURE] if lines else []
 
 
 def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
-    """State the levels that would leave half unknown.
+    """Advise the levels that would leave half unknown.
 
     An estimate is the closed form scaled to the measured error (`auditor.runs.result_parts`).
     """
-    what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
+    what = clipped(attribute_text(remedy.attribute), 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
     name, other = clipped(release.scheme, 60), ""
     if remedy.lossless is not None:
         scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
-        other = f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"
-    if not remedy.levels and remedy.attack == FITTED:
-        return f"{name}: no level is known to help; leave out or perturb the shown columns, and shuffle the rows, as they tell {what}."
-    if not remedy.levels and not other:
-        who = "one who knows the other attributes"
-        return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
-    if not remedy.levels:
-        return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
-    instead = f"; or {other}, which pooling does not weaken" if other else ""
-    return f"{name} at {_levels(remedy.kind, remedy.levels)} would leave half of {what} unknown ({basis}){instead}."
+        other = f"use {scheme} at {_levels(remedy.kind, [remedy.lossless])}"
+    if remedy.levels:
+        instead = f"; or {other}, which pooling does not weaken" if other else ""
+        return f"Make {name} at {_levels(remedy.kind, remedy.levels)}, which would leave half of {what} unknown ({basis}){instead}."
+    if other:
+        return f"Instead of {name} {other}, which would leave half of {what} unknown (attacks with a closed form)."
+    if remedy.attack == FITTED:
+        return f"Leave out or perturb the columns that {name} shows, and shuffle its rows, as they tell {what}; no level is known to help."
+    who = "one who knows the other attributes"
+    return f"Publish less about the dependence of columns than {name} does: no level leaves half of {what} unknown to {who}."
 
 
 def _levels(kind: str, levels: Sequence[float]) -> str:

@@ -40,12 +40,6 @@ def _words(text: str) -> Markup:
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
 
 
-def parted(figure: str) -> tuple[str, str]:
-    """Split a figure and its error bar: ``0.0953`` and ``±0.0004``."""
-    found = re.fullmatch(r"([^ (]+) (±.*)", figure)
-    return (found[1], found[2]) if found else (figure, "")
-
-
 def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
     """Share as a position on a scale of 100."""
     return round(min(most, max(least, 100.0 * share)), 2)
@@ -109,7 +103,7 @@ def environment(escape: bool = True) -> Any:
     )
     filters = (
         *(capital, clean, clipped, cut, data_table, number, percent, share),
-        *(grouped, inline, parted, place, shown),
+        *(grouped, inline, place, shown),
     )
     made.filters.update({function.__name__: function for function in filters})
     return made

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -25,6 +27,7 @@ from .reading import (
     Setting,
     best_single,
     lowest,
+    nine_digits,
     unique,
 )
 
@@ -66,8 +69,7 @@ def losses(reading: Reading, setting: Setting) -> Figures:
     if not guesses_categories(reading, setting):
         return reading.figures(setting)
     return {
-        coalition: shown.turned(lambda truth: 1 - truth)
-        for coalition, shown in reading.figures(setting, TRUTH).items()
+        coalition: shown.complement for coalition, shown in reading.figures(setting, TRUTH).items()
     }
 
 
@@ -90,12 +92,9 @@ EXACT = 1e-6
 
 
 def strongest(reading: Reading, scheme: str) -> Setting | None:
-    """Scheme's setting with the lowest error bound.
-
-    Exact reconstructions are ranked by their best single copy.
-    """
+    """Scheme's setting with the lowest error bound."""
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
-    return least(reading, judged(reading, found))
+    return next(iter(by_strength(reading, judged(reading, found))), None)
 
 
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
@@ -118,18 +117,21 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     return others if by_numbers < by_guesses * (1 - 1e-9) else guessing
 
 
-def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
-    """Setting with the lowest error bound of a coalition."""
-    ranked = []
+def by_strength(reading: Reading, settings: Iterable[Setting]) -> list[Setting]:
+    """Settings by the lowest error bound of a coalition.
+
+    Exact reconstructions are ranked by their best single copy.
+    """
+    ranked = {}
     for setting in settings:
         found = losses(reading, setting)
         worst = lowest(found.values())
         if worst is not None:
             order, single = (worst.ceiling, 0.0), best_single(found, worst.coalition)
-            if order[0] < EXACT:
+            if worst.ceiling < EXACT:
                 order = 0.0, single.ceiling if single else 1.0
-            ranked.append((order, setting))
-    return _least(ranked)
+            ranked[setting] = [nine_digits(part) for part in order]
+    return sorted(ranked, key=ranked.__getitem__)
 
 
 def lowest_attribute(
@@ -146,7 +148,9 @@ def lowest_attribute(
         if name not in (EVERYTHING, *reading.given(setting))
         and (shown := lowest(reading.unknown(setting, name).values())) is not None
     ]
-    return min(found, key=lambda one: (one[2].ceiling, len(one[2].coalition)), default=None)
+    return min(
+        found, key=lambda one: (max(EXACT, one[2].ceiling), len(one[2].coalition)), default=None
+    )
 
 
 def _settings(reading: Reading) -> list[Setting]:
@@ -157,24 +161,22 @@ def _settings(reading: Reading) -> list[Setting]:
 def leader(reading: Reading) -> Setting | None:
     """Default setting of charts.
 
-    The strongest attack with perfect knowledge, without exact reconstructions.
+    The strongest attack with perfect knowledge on most schemes, without exact reconstructions.
     """
-    worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
-    bounds = {one: shown.ceiling for one, shown in worst.items() if shown}
-    strong = (strongest(reading, scheme) for scheme in reading.schemes)
-    exact = {one.scheme for one in strong if one and bounds[one] < EXACT}
-    return _least(
-        [
-            ((one.knowledge != PERFECT, bool(reading.given(one)), one.scheme in exact, bound), one)
-            for one, bound in bounds.items()
-        ]
-    )
-
-
-def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
+    found = by_strength(reading, _settings(reading))
+    bounds = {one: lowest(losses(reading, one).values()) for one in found}
+    exact = {one.scheme for one in found if (shown := bounds[one]) and shown.ceiling < EXACT}
+    many = Counter((one.knowledge, one.attack, one.point) for one in found)
     return min(
-        ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None)
-    )[1]
+        found,
+        key=lambda one: (
+            one.knowledge != PERFECT,
+            bool(reading.given(one)),
+            -many[one.knowledge, one.attack, one.point],
+            one.scheme in exact,
+        ),
+        default=None,
+    )
 
 
 UTILITIES: dict[str, Names] = TEXTS["utilities"]
@@ -236,13 +238,17 @@ OF_THE_AUDIT: dict[str, str] = TEXTS["estimates of the audit"]
 
 
 def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
-    """Describe an adversary's knowledge; only ``perfect`` is spelled out."""
+    """Describe an adversary's knowledge; models and rules keep their YAML name."""
     if attack in OF_THE_AUDIT:
         return OF_THE_AUDIT[attack]
-    if knowledge == "perfect":
-        known = "every category's share" if categories else "means and correlations"
-        return f"knows {known} exactly"
+    known = "every category's share" if categories else "means and correlations"
+    for pattern, text in TEXTS["knowledge"].items():
+        if found := re.fullmatch(pattern, str(knowledge)):
+            return clipped(found.expand(text.replace("{}", known)), 80)
     return f"{clipped(str(knowledge), 80)} knowledge"
+
+
+VERBS = ("knows", "has", "assumes")
 
 
 def label(reading: Reading, setting: Setting) -> str:
@@ -261,49 +267,47 @@ def _named(reading: Reading, setting: Setting, joined: str) -> str:
     said = knows(
         setting.knowledge, attack=setting.attack, categories=guesses_categories(reading, setting)
     )
-    return f"{clipped(setting.attack, 60)}, {joined if said.startswith('knows') else ''}{said}"
+    return f"{clipped(setting.attack, 60)}, {joined if said.split()[0] in VERBS else ''}{said}"
 
 
-class Fact(NamedTuple):
-    """One line of a detail."""
-
-    term: str
-    text: str
-
-
-class MatrixCell(NamedTuple):
+class MatrixCell:
     """Result of one attack with one knowledge against one scheme.
 
     Attributes
     ----------
     status : str
         ``ok``, ``not-applicable``, ``failed``, or ``missing`` outside the scenario.
+    coalition : tuple of int
+        The coalition that rebuilds most; empty without a figure.
     worst, single : Figure or None
-        Normalized error of the worst coalition, and of its best member.
-    attributes : tuple of (str, Figure)
-        The worst coalition's error by attribute.
-    exposed : tuple of (str, Figure) or None
+        Its normalized error, and that of its best member.
+    exposed : (str, Figure) or None
         The most exposed attribute, if worse than overall.
     mark : str
         Mark of the strongest adversaries.
-    facts, assumed : sequence of Fact
-        Detail of a measured cell, and its assumptions.
+    facts : sequence of (str, str)
+        Detail of a measured cell.
     """
 
-    scheme: str
-    status: str
-    reason: str
-    setting: Setting | None = None
-    worst: Figure | None = None
-    single: Figure | None = None
-    gain: Figure | None = None
-    attributes: tuple[tuple[str, Figure], ...] = ()
-    guesses: Guesses | None = None
-    given: Names = ()
-    exposed: tuple[str, Figure] | None = None
-    mark: str = ""
-    facts: Sequence[Fact] = ()
-    assumed: Sequence[Fact] = ()
+    mark = ""
+    facts: Sequence[tuple[str, str]] = ()
+
+    def __init__(self, reading: Reading, setting: Setting) -> None:
+        found, errors = losses(reading, setting), reading.figures(setting)
+        worst = lowest(found.values())
+        self.setting, self.scheme = setting, setting.scheme
+        self.coalition: Coalition = worst.coalition if worst else ()
+        gaps = (gap[3:5] for gap in reading.gaps if gap[:3] == setting[1:])
+        self.status, self.reason = ("ok", "") if worst else next(gaps, ("missing", ""))
+        alone = best_single(found, self.coalition)
+        self.pooled = alone is not None and alone.coalition != self.coalition
+        self.worst = errors.get(self.coalition)
+        self.single = errors.get(alone.coalition) if alone and self.pooled else None
+        self.guesses = guesses(reading, setting, self.coalition)
+        self.given = tuple(sorted(reading.given(setting)))
+        most = lowest_attribute(reading, [setting]) if self.measured else None
+        worse = most and self.whole and most[2].severity.rank > self.whole.rank
+        self.exposed = most[1:] if most and worse else None
 
     @property
     def gap(self) -> str:
@@ -317,53 +321,41 @@ class MatrixCell(NamedTuple):
         return f"{outcome}: {self.reason}" if outcome else ""
 
     @property
-    def figure(self) -> str:
-        """Normalized error, else the right guesses, as text."""
-        return with_error(self.worst) if self.worst else self._right
+    def measures(self) -> list[tuple[float, str]]:
+        """Shares left by the normalized error and by right guesses, least first, with texts."""
+        found = [(self.worst.value, with_error(self.worst))] if self.worst else []
+        if self.guesses:
+            found.append((self.guesses.left, f"{share(self.guesses.right)} right"))
+        return sorted(found)
 
     @property
-    def _right(self) -> str:
-        return f"{share(self.guesses.right)} right" if self.guesses else ""
+    def figure(self) -> str:
+        """The measure with the least share left, as text."""
+        return self.measures[0][1]
 
     @property
     def below(self) -> list[str]:
-        """Secondary figures: right guesses, the best single copy, the most exposed attribute."""
-        found = [
-            self._right if self.worst else "",
-            f"single {with_error(self.single)}" if self.pooled else "",
-            f"{clipped(self.exposed[0], 24)} {with_error(self.exposed[1])}" if self.exposed else "",
-        ]
-        return [*filter(None, found)]
+        """Secondary figures: the other measure, the best single copy, the most exposed attribute."""
+        found = [text if "right" in text else f"error {text}" for _, text in self.measures[1:]]
+        found += [f"single {with_error(self.single)}"] if self.single else []
+        if self.exposed:
+            found.append(f"{clipped(self.exposed[0], 24)} {with_error(self.exposed[1])}")
+        return found
 
     def text(self, *, brief: bool) -> str:
         """Grade, figure and, unless ``brief``, secondary figures."""
-        if self.severity is None:
+        if self.severity is None or self.whole is None:
             return self.gap
         if brief and self.order >= 0.0005:
             # three decimals for all neighbours, unless a value would round to 0
-            return f"{self.severity.word} {self.order:.3f}{self.mark}"
+            return f"{self.whole.word} {self.order:.3f}{self.mark}"
         first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
         return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
 
     @property
     def measured(self) -> bool:
         """Whether the cell has a figure."""
-        return self.shown is not None
-
-    @property
-    def shown(self) -> Figure | None:
-        """The normalized error, or else the accuracy."""
-        return self.worst or (self.guesses.right if self.guesses else None)
-
-    @property
-    def coalition(self) -> Coalition:
-        """The coalition's copies; empty without a figure."""
-        return self.shown.coalition if self.shown else ()
-
-    @property
-    def pooled(self) -> bool:
-        """Whether the worst coalition has several copies' figure."""
-        return self.single is not None and self.single.coalition != self.coalition
+        return bool(self.measures)
 
     @property
     def severity(self) -> Severity | None:
@@ -373,14 +365,12 @@ class MatrixCell(NamedTuple):
     @property
     def whole(self) -> Severity | None:
         """Grade of all attributes together."""
-        found = [self.worst.value] if self.worst else []
-        found += [self.guesses.left] if self.guesses else []
-        return severity(min(found)) if found else None
+        return severity(self.order) if self.measured else None
 
     @property
     def order(self) -> float:
         """Sort key of a column."""
-        return self.worst.value if self.worst else self.guesses.left if self.guesses else math.inf
+        return min((left for left, _ in self.measures), default=math.inf)
 
 
 class MatrixRow(NamedTuple):
@@ -390,61 +380,36 @@ class MatrixRow(NamedTuple):
     attack: str
     cells: list[MatrixCell]
     kind: str = ""
+    knows: str = ""
 
     @property
     def reported(self) -> bool:
         """Whether any scheme has a figure or a failure."""
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
-    @property
-    def given(self) -> Names:
-        """Attributes known in clear."""
-        return next((cell.given for cell in self.cells if cell.given), ())
-
 
 def matrix(reading: Reading) -> list[MatrixRow]:
     """Comparison; all cells show the reference sweep point."""
-    point = reference_point(reading)
+    point, kinds = reference_point(reading), reading.result.attack_kinds
+    names = {one.id: one.name for one in reading.result.plugins if one.kind == "attack"}
     rows = []
     for knowledge, attack in reading.adversaries:
         settings = (Setting(point, scheme, knowledge, attack) for scheme in reading.schemes)
-        rows.append(MatrixRow(knowledge, attack, [_cell(reading, one) for one in settings]))
-    return rows
+        cells = [MatrixCell(reading, one) for one in settings]
+        rows.append(MatrixRow(knowledge, attack, cells, kinds.get(names.get(attack, ""), "")))
+    categories = all(
+        cell.guesses or row.attack in OF_THE_AUDIT
+        for row in rows
+        for cell in row.cells
+        if cell.measured
+    )
+    return [row._replace(knows=knows(row.knowledge, categories=categories)) for row in rows]
 
 
 def reference_point(reading: Reading) -> int:
     """Leading adversary's sweep point; 0 without a sweep."""
     setting = leader(reading)
     return 0 if setting is None else setting.point
-
-
-def _cell(reading: Reading, setting: Setting) -> MatrixCell:
-    found, errors = losses(reading, setting), reading.figures(setting)
-    worst = lowest(found.values())
-    if worst is None:
-        gaps = (gap[3:5] for gap in reading.gaps if gap[:3] == setting[1:])
-        return MatrixCell(setting.scheme, *next(gaps, ("missing", "")))
-    coalition, alone = worst.coalition, best_single(found, worst.coalition)
-    by_attribute = (
-        (name, reading.figures(setting, ERROR, name).get(coalition))
-        for name in reading.attributes
-        if name != EVERYTHING
-    )
-    cell = MatrixCell(
-        setting.scheme,
-        "ok",
-        "",
-        setting,
-        errors.get(coalition),
-        errors.get(alone.coalition) if alone else None,
-        reading.figures(setting, GAIN).get(coalition),
-        tuple((name, shown) for name, shown in by_attribute if shown),
-        guesses(reading, setting, coalition),
-        tuple(sorted(reading.given(setting))),
-    )
-    most, whole = lowest_attribute(reading, [setting]), cell.whole
-    worse = most and whole and most[2].severity.rank > whole.rank
-    return cell._replace(exposed=most[1:]) if most and worse else cell
 
 
 ERRORS = frozenset({ERROR, "distortion", "rmse"})
@@ -459,18 +424,27 @@ def telling(metric: str, found: Figures) -> Figure | None:
 
 
 def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
-    """Status, adversary and reason of every gap, failures first.
+    """Status, adversaries and reason of every gap, failures first.
 
-    An adversary is named once per reason: ``ica (knowledge: perfect) against rotation (3 cells)``.
+    Adversaries are named once per reason:
+    ``ica and llse (knowledge: perfect) against rotation (6 cells)``.
     """
-    found = grouped(((gap.status, gap.attack, gap.knowledge, gap.reason), gap) for gap in gaps)
+    found = grouped(
+        ((gap.status, gap.knowledge, gap.reason.removeprefix(f"{gap.attack} ")), gap)
+        for gap in gaps
+    )
     groups = []
-    for (status, attack, knowledge, reason), held in found.items():
+    for (status, knowledge, reason), held in found.items():
         known = f" (knowledge: {clipped(knowledge, 60)})" if knowledge else ""
-        against = listed([clipped(name, 60) for name in unique(gap.scheme for gap in held)])
-        who = f"{clean(attack) if attack else 'the release'}{known} against {against}"
+        schemes, attacks = (
+            listed([clipped(name, 60) for name in unique(names)])
+            for names in (
+                (gap.scheme for gap in held),
+                (gap.attack or "the release" for gap in held),
+            )
+        )
         cells = counted(sum(gap.cells for gap in held), "cell")
-        groups.append((status, f"{who} ({cells})", reason))
+        groups.append((status, f"{attacks}{known} against {schemes} ({cells})", reason))
     return sorted(groups, key=lambda group: group[0] != "failed")
 
 
@@ -494,7 +468,7 @@ def untried_text(kinds: Iterable[str], more: Names) -> str:
     apply = "applies" if len(more) == 1 else "apply"
     left = f"Every kind of attack was tried; {attacks} {apply}"
     if which:
-        left = f"Not tried: {which}" + f"; nor {attacks} of kinds that were" * bool(more)
+        left = f"Not tried: {which}" + f", and {attacks} of kinds that were tried" * bool(more)
     return f"{left}. `attacks: all` tries all that can be strongest."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from auditor.results.records import (
     Measurement,
     Picture,
     cells,
-    grouped,
     in_clear,
 )
 
@@ -244,27 +243,19 @@ class Reading:
 def lowest(found: Iterable[Figure]) -> Figure | None:
     """Figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise. Of equal figures (to 1e-9), the smallest
+    Ranking by measured values would favour noise. Of figures with nine equal digits, the smallest
     coalition is first.
     """
-    ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
-    best: Figure | None = None
-    least = 0.0
-    for shown in ordered:
-        here = shown.ceiling
-        if best is None or here < least - 1e-9 * max(1e-9, abs(least)):
-            best, least = shown, here
-    return best
+    return min(
+        found,
+        key=lambda shown: (nine_digits(shown.ceiling), len(shown.coalition), shown.coalition),
+        default=None,
+    )
 
 
-def best(found: Sequence[Figure]) -> Figure:
-    """Figure with the highest lower bound."""
-    return max(found, key=lambda shown: (shown.floor, -len(shown.coalition)))
-
-
-def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
-    """Group figures by coalition size."""
-    return grouped((len(shown.coalition), shown) for shown in found)
+def nine_digits(value: float) -> float:
+    """Round a value, so that rounding errors rank nothing."""
+    return float(f"{value:.9g}")
 
 
 def best_single(found: Figures, members: Coalition) -> Figure | None:

@@ -213,14 +213,6 @@ LEAST = 5e-6
 """Gains below this value are written as none."""
 
 
-class Bound(NamedTuple):
-    """A collusion gain and its interval, widened for multiple coalitions."""
-
-    gain: Figure
-    low: float | None
-    high: float | None
-
-
 class Numbers:
     """Sentences on the share of the variance unknown.
 
@@ -275,17 +267,17 @@ class Classes(Numbers):
         found = guesses(self.reading, self.setting, shown.coalition)
         start = f"{'From' if begin else 'from'} {copies(shown.coalition, self.total)} "
         if found is None:
-            return f"{start}the true value is given {share(_complement(shown))} probability"
+            return f"{start}the true value is given {share(shown.complement)} probability"
         blind = f"(without any copy: {percent(found.blind)})"
         return f"{start}the best guess is right for {share(found.right)} of the records {blind}"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """State that pooling raises the true value's probability."""
         before = 1 - pooled.value / max(1e-12, 1 - gain.value)
-        start = share(_complement(single)) if single else percent(before)
+        start = share(single.complement) if single else percent(before)
         who = copies(gain.coalition, self.total)
         found = guesses(self.reading, self.setting, gain.coalition)
-        rises = f"the probability given to a record's true value rises from {start} to {share(_complement(pooled))}"
+        rises = f"the probability given to a record's true value rises from {start} to {share(pooled.complement)}"
         if found is None:
             return f"Pooling {who}, {rises}."
         alone = f" instead of {share(found.single)} from the most revealing single copy"
@@ -305,9 +297,9 @@ class Classes(Numbers):
         return f"Pooling {who} names every record's value{before if alone else ''}."
 
 
-def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
+def nothing(gains: Sequence[Figure], single: Figure, numbers: Numbers) -> str:
     """State that no coalition improves on its best member."""
-    most, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
+    most, count = max(gain.high or 0.0 for gain in gains), len(gains)
     one, left = count == 1, numbers.leaves(single, begin=False)
     who = (
         "the one coalition measured gains"
@@ -315,15 +307,16 @@ def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
         else f"none of the {spelled(count)} coalitions gains"
     )
     much = f"{'at most' if one else 'more than'} {percent(most)}"
-    largest = f" (largest measured gain {percent(max(bound.gain.value for bound in bounds))})"
+    largest = f" (largest measured gain {percent(max(gain.value for gain in gains))})"
     if most < LEAST:
         much, largest = "nothing" if one else "anything", ""
     return f"Pooling buys nothing: {who} {much} over its best copy alone{largest}; {left}."
 
 
-def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
+def undecided(gains: Sequence[Figure], worst: Figure, margin: float, numbers: Numbers) -> str:
     """State that the intervals decide neither way."""
-    gain, low, high = max(bounds, key=lambda one: one.gain.value if one.high is None else one.high)
+    gain = max(gains, key=lambda one: one.value if one.high is None else one.high)
+    low, high = gain.low, gain.high
     who = copies(gain.coalition, numbers.total)
     why = (
         f"the gain of {who} lies between {percent(low or 0.0)} and {percent(min(1.0, high or 1.0))}, "
@@ -341,10 +334,6 @@ def expectation(record: ExpectationRecord) -> str:
     """State an expectation's outcome."""
     status = "is undecided" if record.status == "undecided" else record.status
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
-
-
-def _complement(shown: Figure) -> Figure:
-    return shown.turned(lambda error: 1 - error)
 
 
 ROUNDING = 1e-12

@@ -82,7 +82,10 @@ LI2012 = (
                 "Moments estimated from 400 rows without structure, Age: with more copies the error rises again",
                 (
                     ("attribute", "age"),
-                    ("adversary", "llse, estimated(rows=400, structure=none) knowledge"),
+                    (
+                        "adversary",
+                        "llse, knows means and correlations from 400 records, without structure",
+                    ),
                 ),
             ),
         ),
@@ -328,9 +331,7 @@ LIU2008 = (
             Picture(
                 "sweep",
                 "Share of the records rebuilt within ε, seven records known; theory dashed",
-                of(
-                    "records_within", ("adversary", "known-io-rotation, known-records(7) knowledge")
-                ),
+                of("records_within", ("adversary", "known-io-rotation, knows 7 of the records")),
             ),
         ),
     ),
@@ -344,7 +345,7 @@ LIU2008 = (
             Picture(
                 "sweep",
                 "Chance of the most exposed record by tolerance, one record known; theory dashed",
-                of("most_exposed", ("adversary", "known-io-rotation, known-records(1) knowledge")),
+                of("most_exposed", ("adversary", "known-io-rotation, knows 1 of the records")),
             ),
         ),
     ),

@@ -115,7 +115,7 @@ def test_charts_draw_offline_without_a_word_on_the_console(browser, files, case,
         assert width < 1280 or height <= 3 * 800
         assert opened.page.locator(".gate").bounding_box()["y"] < 200  # type: ignore[index]
         goals = opened.page.locator(".goal").all()
-        assert all(goal.bounding_box()["height"] < 20 for goal in goals)  # one line
+        assert all(goal.bounding_box()["height"] < 44 for goal in goals)  # two lines
         opened.unfold()
         views = opened.page.locator(".view svg")
         assert opened.said == []

@@ -18,7 +18,7 @@ from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
 from auditor_reports.reading import GAIN, Reading
 from auditor_reports.terminal import Terminal
-from auditor_reports.verdict import verdict, verdicts
+from auditor_reports.verdict import Verdict, verdicts
 from tests.audited import record
 
 
@@ -80,7 +80,7 @@ def with_gains(result, error, **updates):
 
 @pytest.mark.parametrize("error", [0.05, None])
 def test_wide_or_missing_error_bars_are_undecided_and_said_so(quickstart, error):
-    found = verdict(with_gains(quickstart, error), "corner-wave")
+    found = Verdict(with_gains(quickstart, error), "corner-wave")
     assert found.finding == "undecided"
     assert found.sentence.startswith("Undecided whether pooling endangers the records")
 
@@ -94,7 +94,7 @@ def test_the_verdict_never_contradicts_an_expectation(quickstart, status, error,
         expectation="theorem-4", where={"scheme": "corner-wave"}, status=status, observed=None,
         bound=None, why="",
     )  # fmt: skip
-    found = verdict(with_gains(quickstart, error, expectations=[record]), "corner-wave")
+    found = Verdict(with_gains(quickstart, error, expectations=[record]), "corner-wave")
     assert found.finding == finding
     if finding != "no-gain":
         assert "expectation theorem-4" in found.sentence
@@ -142,17 +142,18 @@ def released(**remedy):
 
 
 def test_a_remedy_in_words():
-    sentence = "s at levels of at least 1 would leave half of age unknown (llse, closed form)."
+    sentence = (
+        "Make s at levels of at least 1, which would leave half of age unknown (llse, closed form)."
+    )
     assert released(levels=[1.0]) == sentence
     assert "(estimate)" in released(levels=[1.0], estimated=True)
-    assert "; or corner-wave at levels of at least 1.1, which pooling does not weaken" in released(
-        levels=[1.5], lossless=1.1
+    assert (
+        "; or use corner-wave at levels of at least 1.1, which pooling does not weaken"
+        in released(levels=[1.5], lossless=1.1)
     )
-    assert "no level is known to help; corner-wave at levels of at least 1" in released(
-        lossless=1.0
-    )
-    assert "leave out or perturb the shown columns" in released(attack="fitted-to-originals")
-    assert "retention of at most 0.7, 0.6 would leave half of the categories" in released(
+    assert "Instead of s use corner-wave at levels of at least 1, which" in released(lossless=1.0)
+    assert "Leave out or perturb the columns that s shows" in released(attack="fitted-to-originals")
+    assert "retention of at most 0.7, 0.6, which would leave half of all attributes" in released(
         levels=[0.7, 0.6], attribute="*", kind="retention"
     )
 

@@ -159,7 +159,7 @@ def test_a_sentence_on_pooling_cites_its_gain_and_its_errors(gain, alone, half):
     before, after = re.search(r"from ([\d.]+) .*? % to ([\d.]+) ", said).groups()
     for cited, value in ((before, alone), (after, pooled)):
         assert float(cited) == pytest.approx(100 * value, abs=max(0.51, 100 * half))
-    bounds = [say.Bound(pair, gain - half, gain + half), say.Bound(shown(0.0), 0.0, 0.0)]
+    bounds = [pair, shown(0.0, 0.0)]
     most, largest = re.search(
         r"gains more than ([\d.]+) %.*largest measured gain ([\d.]+) %",
         say.nothing(bounds, shown(alone), Numbers(3)),

@@ -12,7 +12,7 @@ from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import promises
 from auditor_reports.reading import Reading
-from auditor_reports.verdict import verdict
+from auditor_reports.verdict import Verdict
 from tests.audited import cells
 
 NAME = "k-anonymity-multilevel"
@@ -84,7 +84,7 @@ def judged():
 def test_theorem_4_holds_by_law_for_nested_copies(judged, use):
     found, k, result = judged(**use)
     assert found.status == "holds", found.why
-    assert verdict(Reading(result), "it").finding == "no-gain"
+    assert Verdict(Reading(result), "it").finding == "no-gain"
     said = "by classes and ranges, for every attack that reads these: one copy says all there is in each of 4 coalitions"
     assert said in found.why
     levels = use.get("levels", (2, 4, 8))
@@ -106,7 +106,7 @@ def test_theorem_4_fails_for_copies_made_apart(judged):
         record._replace(**nothing) if record.metric == "collusion_gain" else record
         for record in result.measurements
     ]
-    told = verdict(Reading(result.model_copy(update={"measurements": records})), "it")
+    told = Verdict(Reading(result.model_copy(update={"measurements": records})), "it")
     assert told.finding == "gain"
     said = "Pooling copies 1 and 2 leaves some record alone, where each of these copies has 2 or more in every class."
     assert told.sentence == said
