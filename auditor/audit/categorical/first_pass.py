@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from auditor.audit.categorical.release import CodeBlock, UniformRelease
 from auditor.audit.law_tests.categorical import (
-    FEWEST_EXPECTED,
     Pairs,
-    Transition,
     count_tests,
-    of_original,
     score_tests,
     scored_copies,
     scored_rows,
     sources,
 )
 from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
-from auditor.base import scipy
 from auditor.base.types import Codes, unprinted
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
@@ -129,17 +125,10 @@ def count(release: UniformRelease) -> Counted:
 
 
 def facts(release: UniformRelease, counted: Counted) -> Facts:
-    """Tests of single copies, and of copies between two others.
-
-    A single copy's test has its number, level, p-value and degrees of freedom.
-    """
-    law, tests = release.law, list[tuple[int, float, float, int]]()
-    for number in release.singles if not release.estimated else ():
-        found = test_of_chances(counted.pairs[0, number], of_original(law, number))
-        tests.append((number, law.levels[number - 1], *found))
+    """Copies between two others."""
     middle = _between(release)
-    drawn = drawn_between(law, release.data.prior, middle, counted.between)
-    return Facts(marginal=tests, drawn=drawn) if middle else Facts(marginal=tests)
+    drawn = drawn_between(release.law, release.data.prior, middle, counted.between)
+    return Facts(drawn=drawn) if middle else Facts()
 
 
 def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
@@ -157,40 +146,3 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
         originals = dict(zip(data.names, values, strict=True))
         tests += score_tests(release.law.of(scored), columns, scored, originals, rng)
     return tests
-
-
-def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
-    """P-value and degrees of freedom of the chi-square test of a copy's law.
-
-    Notes
-    -----
-    Pairs below five expected records are pooled, on and off the diagonal. Impossible outcomes give
-    p = 0; too few records p = 1 and 0 degrees.
-    """
-    size = law.fresh.shape[1]
-    of, every = counted.of(size), np.arange(size)
-    if (law.chance(counted.a, counted.y) <= 0).any():
-        return 0.0, 1
-    found = counted + law.expecting(of, FEWEST_EXPECTED)
-    expected = of[found.a] * law.chance(found.a, found.y)
-    large, same = expected >= FEWEST_EXPECTED, found.a == found.y
-    totals = np.array([of @ law.chance(every, every), of.sum()])
-    totals[1] -= totals[0]
-    pools = [
-        (found.records[~large & on].sum(), total - expected[large & on].sum())
-        for on, total in zip((same, ~same), totals, strict=True)
-    ]
-    observed = np.append(found.records[large], [each for each, _ in pools])
-    forecast = np.append(expected[large], [each for _, each in pools])
-    keep = forecast >= FEWEST_EXPECTED
-    # row totals fix one pair; rows with pooled pairs at most one together
-    possible = (law.fresh > 0).sum(axis=1) + (law.kept > 0) * (
-        law.fresh[law.row(every), every] <= 0
-    )
-    some = of > 0
-    whole = some & (np.bincount(found.a[large], minlength=size) == possible)
-    degrees = int(keep.sum() - whole.sum() - bool((~whole & some).any()))
-    if degrees < 1:
-        return 1.0, 0
-    statistic = float(((observed[keep] - forecast[keep]) ** 2 / forecast[keep]).sum())
-    return float(scipy.special.chdtrc(degrees, statistic)), degrees
