@@ -35,7 +35,7 @@ LEVEL = 1e-4
 OF_ONE_COLUMN = ("distribution", "moments", "sizes near 0", "periods")
 """Statistics of numbers that compare no column with another one."""
 COUNTS = ("retention", "transitions")
-"""Statistics of categories that count values."""
+"""Statistics of categories that count values of single copies."""
 FALSE_ALARM = 0.01
 SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ"}
 """Guarantees that are compared: the first that is exact for the noise."""
@@ -204,8 +204,8 @@ def _two_sided(same: int, n: int, chance: float) -> float:
 class MarginalIsUniform(NoiseFollowsLaw):
     """Every copy follows uniform perturbation at its level (exact counts, Holm).
 
-    Every copy, given the original or the copy perturbed next less, is compared with ``T(p)``
-    (xiao2009, eq. 1 and Theorem 2), or with the stated replacements.
+    Every copy, given the original, is compared with ``T(p)`` (xiao2009, eq. 1 and Theorem 2), or
+    with the stated replacements.
     """
 
     name = "marginal-is-uniform"

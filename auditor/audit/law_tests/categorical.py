@@ -251,7 +251,9 @@ def score_tests(
 def count_tests(
     law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
 ) -> list[LawTest]:
-    """Test of values kept in all, and the test of every pair of values.
+    """Tests of values kept in all, and of every pair of values.
+
+    Of copies given the original, and given the copy perturbed next less.
 
     Parameters
     ----------
@@ -269,30 +271,38 @@ def count_tests(
     If a share ε of the values to be replaced is kept, the share kept rises from its mean k by ``ε
     (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
-    kept, cells, telling = [NOTHING], [NOTHING], 1.0
     steps, every = transitions(law), np.arange(law.size)
-    compared = {each[:2]: each for one in steps for each in (one, of_original(law, one.copy))}
-    for each in compared.values():
-        copy, source = copies[each.copy - 1], each.source and copies[each.source - 1]
-        name = f"copy {copy} given {f'copy {source}' if source else 'the original'}"
-        counted = pairs(source, copy)
-        of = counted.of(law.size)
-        if not of.any():
-            continue
-        n, k = float(of.sum()), float(of @ each.chance(every, every)) / float(of.sum())
-        same = counted.records[counted.a == counted.y].sum(keepdims=True)
-        where = f"the share of values kept in {name} is"
-        kept.append(least_likely(same, np.array([n]), np.array([k]), where))
-        if 0.0 < k < 1.0 - ROUNDING:
-            telling = min(telling, math.sqrt((1.0 - k) / k))
-        where = f"the share of one value that becomes another one in {name} is"
-        found = counted + each.expecting(of, FEWEST_EXPECTED)
-        least = least_likely(found.records, of[found.a], each.chance(found.a, found.y), where)
-        cells.append(least._replace(tests=int((of > 0).sum()) * law.size))
-    retention = as_test("retention", kept, rows, telling)
+
+    def tests(kind: str, compared: Sequence[Transition]) -> list[LawTest]:
+        kept, cells, telling = [NOTHING], [NOTHING], 1.0
+        for each in compared:
+            copy, source = copies[each.copy - 1], each.source and copies[each.source - 1]
+            name = f"copy {copy} given {f'copy {source}' if source else 'the original'}"
+            counted = pairs(source, copy)
+            of = counted.of(law.size)
+            if not of.any():
+                continue
+            n, k = float(of.sum()), float(of @ each.chance(every, every)) / float(of.sum())
+            same = counted.records[counted.a == counted.y].sum(keepdims=True)
+            where = f"the share of values kept in {name} is"
+            kept.append(least_likely(same, np.array([n]), np.array([k]), where))
+            if 0.0 < k < 1.0 - ROUNDING:
+                telling = min(telling, math.sqrt((1.0 - k) / k))
+            where = f"the share of one value that becomes another one in {name} is"
+            found = counted + each.expecting(of, FEWEST_EXPECTED)
+            least = least_likely(found.records, of[found.a], each.chance(found.a, found.y), where)
+            cells.append(least._replace(tests=int((of > 0).sum()) * law.size))
+        if not compared:
+            return []
+        retention = as_test(f"retention{kind}", kept, rows, telling)
+        return [
+            retention._replace(departure="a share kept of what is to be redrawn"),
+            as_test(f"transitions{kind}", cells, rows, 1.0),
+        ]
+
     return [
-        retention._replace(departure="a share kept of what is to be redrawn"),
-        as_test("transitions", cells, rows, 1.0),
+        *tests("", [of_original(law, each.copy) for each in steps]),
+        *tests(" between copies", [each for each in steps if each.source]),
     ]
 
 
