@@ -21,7 +21,7 @@ from auditor.audit.base.session import (
     is_linear,
     made_attack,
 )
-from auditor.audit.measures.closeness import Baseline
+from auditor.audit.measures.privacy import Baseline
 from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric_evidence import add_evidence, gains_of
 from auditor.audit.numeric_release import (
@@ -72,7 +72,7 @@ class NumericSession(Session):
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
-            from auditor.audit.categorical.binned_columns import binned_records  # start-up
+            from auditor.audit.categorical.attack_records import binned_records  # start-up
 
             context = self.context.under(use.id, knowledge.label)
             asked = opened.release, opened.needed, coalitions

@@ -10,10 +10,9 @@ import numpy as np
 from auditor.adversary.attack import check_real
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Bar, CellContext
-from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records, floor_records
-from auditor.audit.measures.privacy import wanted_tally
+from auditor.audit.measures.privacy import Baseline, baseline, group_codes, sampled_of, wanted_tally
 from auditor.audit.measures.released_as_is import blank_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
 from auditor.audit.numeric.views import EstimatedNoise

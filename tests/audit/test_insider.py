@@ -13,7 +13,7 @@ from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import on_lattice, predictions
 from auditor.audit.insider.gain import correlations, insider_gains
 from auditor.audit.insider.learner import part_of
-from auditor.audit.measures.closeness import of_records
+from auditor.audit.measures.privacy import of_records
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results import records
 from auditor.schemes.base.noise_law import KroneckerNoise

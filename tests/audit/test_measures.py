@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Reconstruction
-from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
+from auditor.audit.measures.privacy import best_constant_share, least_median_error
 from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, spread_shares
 from auditor.base import ScenarioError

@@ -31,7 +31,8 @@ from auditor.audit.insider.learner import (
     fit,
     least_squares,
 )
-from auditor.audit.measures.closeness import (
+from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
+from auditor.audit.measures.privacy import (
     Tolerances,
     closeness_records,
     group_codes,
@@ -39,7 +40,6 @@ from auditor.audit.measures.closeness import (
     of_records,
     sampled,
 )
-from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.alignment import MOST_CELLS
