@@ -469,11 +469,10 @@ def binned_records(
         for a, b in release.bounds:
             yield table.read(a, b)[:, column], data.read(a, b).astype(np.intp)
 
-    ends = [(x.min(), x.max()) for x, _ in originals()]
-    low, high = min(a for a, _ in ends), max(b for _, b in ends)
+    ends = table.scan.low[column], table.scan.high[column]
     for one in needed:
         w, v = best_unbiased_combination(law.of(one).level_covariance)
-        grid = _Grid(math.sqrt(max(0.0, float(v)) * law.shape[column, column]), low, high)
+        grid = _Grid(math.sqrt(max(0.0, float(v)) * law.shape[column, column]), *ends)
         counts = np.zeros((data.size, grid.cells))
         for x, codes in originals():
             np.add.at(counts, (codes, grid.place(x)), 1.0)
@@ -514,10 +513,7 @@ class _Grid:
 
     def likelihood(self, counts: Array) -> Array:
         """Chance of each combination by bin, from counts by bin and cell."""
-        reach = int(np.ceil(REACH * self._std / self._width))
-        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
-        spread = scipy.signal.fftconvolve(counts, kernel[None] / kernel.sum(), axes=1)
-        spread = spread[:, reach : reach + self.cells]
-        spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
+        cells, reach = self._std / self._width, {"truncate": REACH, "mode": "constant"}
+        spread = scipy.ndimage.gaussian_filter1d(counts, cells, axis=1, **reach)
         total = spread.sum(axis=1, keepdims=True)
         return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)
