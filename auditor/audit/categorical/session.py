@@ -90,7 +90,7 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
         yield figure("history_size", everybody, mean, Bar.normal(error, "jackknife"), theory)
     of_law, of_shares = asked("marginal-gap"), by_retention and asked("share-gap")
     for number in release.singles if of_law or of_shares else ():
-        pairs = counted.pairs[0, number].matrix(law.size)
+        pairs = counted.pairs[0, number].toarray()
         if of_law:
             gap, error = gap_of_chances(pairs, of_original(law, number).matrix)
             yield figure("marginal_gap", (number,), gap, Bar.normal(error, "closed-form"), 0.0)
