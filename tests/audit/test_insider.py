@@ -94,7 +94,7 @@ def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
     copy = x + x.std() * rng.standard_normal(1_500)
     near = predictions(x[:, None], [copy[:, None]], T, None, beside)[1][:, 0]
     base, left = of_records(x[:, None], ["pay"], {}), np.abs(near - x)
-    hits = left <= base.absolute
+    hits = left <= base.tolerance.absolute
     assert not leaks or hits[part].mean() > 0.85
     assert (hits.mean() - base.close[0] > 0.1) == leaks
 

@@ -40,7 +40,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import ALL, UNBOUNDED, CellContext, Cells
 from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.error_bars import Figure, redraw_bars, with_total
-from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
+from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
 from auditor.base.types import Array, Indices
 from auditor.data.columns.scan import Resolution
 from auditor.data.table import Table
@@ -53,22 +53,29 @@ from auditor.scenario.model import Scenario
 CONTINUOUS = "a continuous column has no resolution at which a value could be recovered exactly"
 
 
-def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
-    """Tolerances of a scenario's measure ``within``."""
+def tolerances(scenario: Scenario) -> list[tuple[float, str]]:
+    """Tolerances of a scenario's measure ``within``, each with its unit."""
     measure = scenario.measure("within")
     if measure is None:
-        return ()
+        return []
     entries = measure.options.get("tolerances", [measure.options])
-    return tuple(Tolerance(float(entry["tolerance"]), entry.get("of", "std")) for entry in entries)
+    return [(float(entry["tolerance"]), entry.get("of", "std")) for entry in entries]
 
 
 def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
     """Empty tally for a scenario's measures; ``exact`` is last."""
     spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
-    exact = scenario.measure("exact") is not None
+    wanted = [
+        Tolerance(0.0, size)
+        if of == "relative"
+        else Tolerance(size * (scale if of == "std" else 1))
+        for size, of in tolerances(scenario)
+    ]
+    if scenario.measure("exact") is not None:  # half-way fails
+        wanted.append(Tolerance((0.5 - 1e-9) * table.resolution.steps))
     tally = Tally(
         scale,
-        (*tolerances(scenario), *([Rounding(table.resolution.steps)] if exact else [])),
+        tuple(wanted),
         sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
         confidence=None if intervals is None else float(intervals.options["confidence"]),
         candidates=scenario.measure("candidates-left") is not None,
@@ -84,9 +91,9 @@ def tally_records(
 ) -> list[Measurement]:
     """Records of all counts; ``*`` is over all attributes."""
     records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
-    for place, tolerance in enumerate(asked):
+    for place, (size, of) in enumerate(asked):
         parts, bar = shares(tally, place)
-        name = "within" if len(asked) == 1 else f"within({tolerance.label})"
+        name = "within" if len(asked) == 1 else f"within({size:g} {of})"
         value, error, theory = map(with_total, parts)
         records += cells.records(name, Figure.symmetric(value, error, Z_95, theory), bar, share)
     if scenario.measure("exact") is not None:
@@ -260,8 +267,8 @@ class Baseline(NamedTuple):
 
     Attributes
     ----------
-    absolute, relative : ndarray of shape (N,)
-        An estimate of x is close within ``absolute + relative·|x|``.
+    tolerance : Tolerance
+        Of close estimates.
     close : ndarray of shape (N,)
         Largest share of records close to one constant.
     median : ndarray of shape (N,)
@@ -274,18 +281,13 @@ class Baseline(NamedTuple):
         Unit and weight of each sampled record.
     """
 
-    absolute: Array
-    relative: Array
+    tolerance: Tolerance
     close: Array
     median: Array
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
     units: Indices | None = None
     weights: Array | None = None
-
-    def reach(self, scale: Array, x: Array) -> Array:
-        """Largest close error, shape (b, 1, N)."""
-        return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 def baseline_of(scenario: Scenario, table: Table) -> Baseline | None:
@@ -340,11 +342,10 @@ def of_records(
             absolute[j], relative[j] = (
                 (0.0, asked["relative"]) if isinstance(asked, Mapping) else (asked, 0.0)
             )
-    reach = absolute + relative * np.abs(X)
-    columns = range(X.shape[1])
+    tolerance, columns = Tolerance(absolute, relative), range(X.shape[1])
+    reach = tolerance.reach(X)[:, 0]
     return Baseline(
-        absolute,
-        relative,
+        tolerance,
         np.array([best_constant_share(X[:, j], reach[:, j]) for j in columns]),
         np.array([least_median_error(X[:, j]) for j in columns]),
         stride,
@@ -384,7 +385,7 @@ def least_median_error(x: Array) -> float:
 def sampled(scale: Array, base: Baseline) -> Tally:
     """Empty tally for ``closeness_records``; ``scale``: deviations, (N,)."""
     weighted = base.groups or base.units is not None or base.weights is not None
-    return Tally(scale, (base,), sizes=True, kept=[] if weighted else None)
+    return Tally(scale, (base.tolerance,), sizes=True, kept=[] if weighted else None)
 
 
 def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
@@ -435,7 +436,7 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
     """
     errors, x = (np.concatenate(part) for part in zip(*tally.kept or (), strict=True))
     errors = np.abs(errors)
-    reach = np.broadcast_to(base.reach(tally.scale, x), (len(x), 1, x.shape[1]))[:, 0]
+    reach = base.tolerance.reach(x)[:, 0]
     every = np.arange(len(x))
     units = every if base.units is None else np.unique(base.units, return_inverse=True)[1].ravel()
     # metric, with a place for "error" or "close"; weights, which sum to 1; independent units; size
