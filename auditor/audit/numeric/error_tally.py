@@ -18,8 +18,6 @@ from auditor.numerics.linear_algebra import quotient
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.metrics import HIGHEST, LOWEST
 
-FEWEST_BEYOND = 10
-"""Fewest records on either side of a quantile."""
 FLOOR, DECADES, PER_DECADE = 1e-6, 10, 400
 """Grid of error sizes in standard deviations: steps of 0.6 %, from 1e-6 to 1e4."""
 
@@ -211,7 +209,7 @@ def reportable(probability: float, rows: int) -> bool:
     With ten records on either side, not among the outermost 5 %.
     """
     beyond = rows * min(probability, 1.0 - probability)
-    return LOWEST <= probability <= HIGHEST and beyond >= FEWEST_BEYOND - 1e-9
+    return LOWEST <= probability <= HIGHEST and beyond >= FEWEST_RECORDS - 1e-9
 
 
 def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
