@@ -21,15 +21,10 @@ from auditor.audit.base.session import (
     is_linear,
     made_attack,
 )
-from auditor.audit.measures.closeness import Baseline
+from auditor.audit.measures.privacy import Baseline, baseline_of
 from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric_evidence import add_evidence, gains_of
-from auditor.audit.numeric_release import (
-    baseline_of,
-    is_counted,
-    release_figures,
-    without_law_records,
-)
+from auditor.audit.numeric_release import is_counted, release_figures, without_law_records
 from auditor.base.types import Coalition, Coalitions
 from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse
@@ -72,7 +67,7 @@ class NumericSession(Session):
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
-            from auditor.audit.categorical.binned_columns import binned_records  # start-up
+            from auditor.audit.categorical.attack_records import binned_records  # start-up
 
             context = self.context.under(use.id, knowledge.label)
             asked = opened.release, opened.needed, coalitions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
 from pydantic import Field
@@ -34,6 +34,8 @@ LEVEL = 1e-4
 """Chance of one false contradiction: a false alarm costs an honest release its verdict."""
 OF_ONE_COLUMN = ("distribution", "moments", "sizes near 0", "periods")
 """Statistics of numbers that compare no column with another one."""
+COUNTS = ("retention", "transitions")
+"""Statistics of categories that count values of single copies."""
 FALSE_ALARM = 0.01
 SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ"}
 """Guarantees that are compared: the first that is exact for the noise."""
@@ -70,7 +72,7 @@ class NoiseFollowsLaw(Expectation):
         Observed and bounded is the least p-value after Holm's correction.
         """
         covered, p = self.covered(evidence), self.parameters
-        tests = _tests(covered, () if p.last_digits else (LAST_DIGITS,))
+        tests = _tests(covered, self.tested)
         if not tests:
             return Judgement(
                 "undecided",
@@ -99,23 +101,24 @@ class NoiseFollowsLaw(Expectation):
         why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {departure} of {hidden:.2g} would show"
         return Judgement("holds", f"{why}; the least likely is {finding}", least, p.level)
 
+    def tested(self, statistic: str) -> bool:
+        """Whether a statistic matters."""
+        return statistic != LAST_DIGITS or bool(self.parameters.last_digits)
+
 
 def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
     """Finding against independent noise at ``LEVEL``, else "".
 
     Independent increments of any distribution protect, so tests of single columns do not count.
     """
-    tests = _tests(releases, OF_ONE_COLUMN)
+    tests = _tests(releases, lambda statistic: statistic not in OF_ONE_COLUMN)
     _, wrong, finding = _least_likely(tests, LEVEL) if tests else (1.0, 0, "")
     return finding if wrong else ""
 
 
-def _tests(releases: Iterable[ReleaseEvidence], passed_over: Sequence[str]) -> Tests:
+def _tests(releases: Iterable[ReleaseEvidence], tested: Callable[[str], bool]) -> Tests:
     return [
-        (release, test)
-        for release in releases
-        for test in release.law
-        if test.statistic not in passed_over
+        (release, test) for release in releases for test in release.law if tested(test.statistic)
     ]
 
 
@@ -198,58 +201,31 @@ def _two_sided(same: int, n: int, chance: float) -> float:
 
 
 @register
-class MarginalIsUniform(Expectation):
-    """Every copy follows uniform perturbation at its level (χ², Holm).
+class MarginalIsUniform(NoiseFollowsLaw):
+    """Every copy follows uniform perturbation at its level (exact counts, Holm).
 
     Every copy, given the original, is compared with ``T(p)`` (xiao2009, eq. 1 and Theorem 2), or
     with the stated replacements.
     """
 
     name = "marginal-is-uniform"
-    reference = "xiao2009, Theorem 2"
+    reference = "xiao2009, Theorem 2; hoeffding1956"
 
     class Parameters(Filter):
-        """The filter (scheme and sweep count), and the level of the test."""
+        """The filter (scheme and sweep count), the level and the resolution."""
 
         level: Share = 0.01
         """chance that a true claim is refuted, over everything covered"""
+        resolution: Share = 0.5
+        """undecided while a larger share kept of what is to be redrawn could hide"""
 
-    def judge(self, evidence: Evidence) -> Judgement:
-        """Verdict over every copy of the covered uniform releases.
+    def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
+        """Covered releases of categories with a law."""
+        return [each for each in super().covered(evidence) if _tests([each], self.tested)]
 
-        Observed and bounded is the least p-value after Holm's correction.
-        """
-        tests = [
-            (release.scheme, *test)
-            for release in self.covered(evidence)
-            for test in release.facts.get("marginal", ())
-        ]
-        usable = [test for test in tests if test[4] > 0]
-        if not usable:
-            return Judgement(
-                "undecided",
-                "no copy of a uniform scheme was audited, or there are too few records to test any",
-            )
-        adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
-        least, (scheme, copy, level, p, degrees) = min(
-            zip(adjusted, usable, strict=True), key=itemgetter(0)
-        )
-        finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
-        if wrong := sum(q <= alpha for q in adjusted):
-            what = "are not what a retention and its replacements make"
-            return Judgement(
-                "fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha
-            )
-        if few := len(tests) - len(usable):
-            return Judgement(
-                "undecided", f"{few} of {len(tests)} copies have too few records to test", least
-            )
-        return Judgement(
-            "holds",
-            f"{len(usable)} copies agree with their law; the least likely is {finding}",
-            least,
-            alpha,
-        )
+    def tested(self, statistic: str) -> bool:
+        """Whether a statistic counts values that are kept or replaced."""
+        return statistic in COUNTS
 
 
 def as_drawn(

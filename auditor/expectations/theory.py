@@ -246,7 +246,9 @@ def theorem_3(levels: Levels) -> float:
     return 0.0 if min(levels) == 0 else 1.0 / (1.0 + sum(1.0 / level for level in levels))
 
 
-ERROR, FLOOR, CEILING = "normalized_error", "error_floor", "error_ceiling"
+ERROR, FLOOR = "normalized_error", "error_floor"
+BOUNDS = {FLOOR: (1.0, "least"), "error_ceiling": (-1.0, "most")}
+"""Side of an allowed error, and word, by metric."""
 COARSE = 0.5
 """Half an interval, as a share of the bound, from which a cell that is above it shows nothing."""
 
@@ -271,12 +273,10 @@ class AboveBound(Expectation):
     needs_metrics = (FLOOR,)
 
     def judge(self, evidence: Evidence) -> Judgement:
+        proved = (r for r in evidence.measurements if r.metric in BOUNDS and r.status == "ok")
         bounds = {
-            (metric, identity(group[0])): pooled(group)[0]
-            for metric in (FLOOR, CEILING)
-            for group in cells(
-                r for r in evidence.measurements if r.metric == metric and r.status == "ok"
-            ).values()
+            (group[0].metric, identity(group[0])): pooled(group)[0]
+            for group in cells(proved).values()
         }
         rows = {place(release): release.rows for release in evidence.releases}
         told = {
@@ -305,7 +305,7 @@ class AboveBound(Expectation):
             if floor is not None and not knows:
                 error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows[where]))
                 add(cell, floor, 1.0, error, "from copies alone no attack can leave less than")
-            for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
+            for metric, (sign, most) in BOUNDS.items():
                 bound = bounds.get((metric, identity(first)))
                 if bound is not None:
                     add(cell, bound, sign, 0.0, f"a theorem says at {most}")

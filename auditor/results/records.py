@@ -645,15 +645,13 @@ freedom."""
 class Facts(TypedDict, total=False):
     """Facts about a release beyond its cells.
 
-    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and
-    degrees of freedom. ``drawn``: copies drawn between two others. ``fitted``: parameters fitted
-    per attribute, divided by rows, if the law is estimated: an attack's possible advantage.
+    ``drawn``: copies drawn between two others. ``fitted``: parameters fitted per attribute, divided
+    by rows, if the law is estimated: an attack's possible advantage.
     ``told``: attacks and knowledge that knew the table's set of values.
     """
 
     fitted: float
     told: list[tuple[str, str]]
-    marginal: list[tuple[int, float, float, int]]
     drawn: list[Drawn]
 
 

@@ -13,7 +13,7 @@ from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import on_lattice, predictions
 from auditor.audit.insider.gain import correlations, insider_gains
 from auditor.audit.insider.learner import part_of
-from auditor.audit.measures.closeness import of_records
+from auditor.audit.measures.privacy import of_records
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results import records
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -94,7 +94,7 @@ def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
     copy = x + x.std() * rng.standard_normal(1_500)
     near = predictions(x[:, None], [copy[:, None]], T, None, beside)[1][:, 0]
     base, left = of_records(x[:, None], ["pay"], {}), np.abs(near - x)
-    hits = left <= base.absolute
+    hits = left <= base.tolerance.absolute
     assert not leaks or hits[part].mean() > 0.85
     assert (hits.mean() - base.close[0] > 0.1) == leaks
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import auditor
 from auditor.adversary.attack import Reconstruction
-from auditor.audit.measures.closeness import best_constant_share, least_median_error
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
+from auditor.audit.measures.privacy import best_constant_share, least_median_error
 from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, spread_shares
 from auditor.base import ScenarioError
@@ -34,7 +34,7 @@ def test_shares_within_are_counted_as_defined(seed):
     x, errors, scale = rng.normal(size=(50, 2)), rng.normal(size=(50, 3, 2)), np.array([2.0, 0.5])
     tally = filled(
         errors, x, scale,
-        tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")),
+        tolerances=(Tolerance(0.3 * scale), Tolerance(0.3), Tolerance(0.0, 0.3)),
     )  # fmt: skip
     size = np.abs(errors)
     np.testing.assert_allclose(tally.sums["hits"][0], (size <= 0.3 * scale).sum(axis=0))

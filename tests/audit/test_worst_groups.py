@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.closeness import group_codes
+from auditor.audit.measures.privacy import group_codes
 from tests.audited import NO_LEARNER, audited_files
 
 N = 3_000

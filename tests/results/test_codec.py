@@ -71,7 +71,7 @@ def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
     audits = carry_out(list(plan(scenario, [None]))[place])
     assert audits[0].measurements
     assert audits[0].evidence.pooling
-    assert audits[0].evidence.facts.keys() == ({"marginal", "drawn"} if place == 0 else set())
+    assert audits[0].evidence.facts.keys() == ({"drawn"} if place == 0 else set())
     assert shape(through(audits)) == shape(audits)
 
 

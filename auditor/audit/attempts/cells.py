@@ -18,12 +18,14 @@ from auditor.audit.base.request import (
     distribution_records,
     error_records,
 )
-from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
 from auditor.audit.measures.entropy import attack_bound_records
 from auditor.audit.measures.privacy import (
+    Baseline,
+    closeness_records,
     errors_alone,
     errors_in_leaves,
     number_records,
+    sampled,
     tally_records,
     wanted_tally,
 )

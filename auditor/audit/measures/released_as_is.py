@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.base.request import ALL, CellContext
-from auditor.audit.measures.closeness import parts_of_equal_size
+from auditor.audit.measures.privacy import parts_of_equal_size
 from auditor.audit.numeric.release import Release
 from auditor.base import pd
 from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices

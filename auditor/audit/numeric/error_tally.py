@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,62 +18,25 @@ from auditor.numerics.linear_algebra import quotient
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.metrics import HIGHEST, LOWEST
 
-FEWEST_BEYOND = 10
-"""Fewest records on either side of a quantile."""
 FLOOR, DECADES, PER_DECADE = 1e-6, 10, 400
 """Grid of error sizes in standard deviations: steps of 0.6 %, from 1e-6 to 1e4."""
 
 
 class Tolerance(NamedTuple):
-    """Largest error of a recovered value.
+    """Largest error of a recovered value x: ``absolute + relative·|x|``.
 
     Attributes
     ----------
-    size : float
-        > 0.
-    of : 'std', 'absolute' or 'relative'
-        In standard deviations, in the attribute's unit, or as a share of the true value.
+    absolute, relative : float or ndarray of shape (N,)
+        In the attribute's unit, and as a share of the true value; NaN: nothing is recovered.
     """
 
-    size: float
-    of: Literal["std", "absolute", "relative"] = "std"
+    absolute: Array | float
+    relative: Array | float = 0.0
 
-    @property
-    def label(self) -> str:
-        """Suffix of metric names with several tolerances: ``0.1 std``."""
-        return f"{self.size:g} {self.of}"
-
-    def reach(self, scale: Array, x: Array) -> Array:
-        """Largest error; see ``Reach``."""
-        if self.of == "relative":
-            return self.size * np.abs(x)[:, None, :]
-        return self.size * scale if self.of == "std" else np.full_like(scale, self.size)
-
-
-class Reach(Protocol):
-    """Criterion for a recovered value."""
-
-    def reach(self, scale: Array, x: Array) -> Array:
-        """Largest error, shape (N,) or (b, 1, N).
-
-        ``scale`` has standard deviations, shape (N,), and ``x`` true values, shape (b, N).
-        """
-
-
-class Rounding(NamedTuple):
-    """Estimates that round to the true value; half-way fails.
-
-    Attributes
-    ----------
-    steps : ndarray of shape (N,)
-        Resolution of each column; NaN for a continuous one.
-    """
-
-    steps: Array
-
-    def reach(self, scale: Array, x: Array) -> Array:
-        """Half a step, less rounding."""
-        return (0.5 - 1e-9) * self.steps
+    def reach(self, x: Array) -> Array:
+        """Largest error, shape (b, 1, N), of true values, shape (b, N)."""
+        return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 @dataclass
@@ -108,7 +71,7 @@ class Tally:
     """
 
     scale: Array
-    tolerances: tuple[Reach, ...] = ()
+    tolerances: tuple[Tolerance, ...] = ()
     bins: int = 0
     reach: float = 3.0
     sizes: bool = False
@@ -149,7 +112,7 @@ class Tally:
         scale = np.tile(self.scale, (errors.shape[1], 1))
         self.rows += len(errors)
         if self.tolerances:
-            hits = [distance <= t.reach(self.scale, x) for t in self.tolerances]
+            hits = [distance <= t.reach(x) for t in self.tolerances]
             self.sums["hits"] += np.array([hit.sum(axis=0, dtype=np.float64) for hit in hits])
         if self.bins:
             head = None if self.head is None else max(0, self.head - start)
@@ -171,7 +134,7 @@ class Tally:
         s = np.where(exact, 1.0, spread)
         chances = []
         for tolerance in self.tolerances:
-            t = tolerance.reach(self.scale, x)
+            t = tolerance.reach(x)
             inside = scipy.special.ndtr((t - bias) / s) - scipy.special.ndtr((-t - bias) / s)
             chances.append(np.where(exact, np.abs(bias) <= t, inside))
         self.sums["expected_hits"] += np.array([p.sum(axis=0) for p in chances])
@@ -246,7 +209,7 @@ def reportable(probability: float, rows: int) -> bool:
     With ten records on either side, not among the outermost 5 %.
     """
     beyond = rows * min(probability, 1.0 - probability)
-    return LOWEST <= probability <= HIGHEST and beyond >= FEWEST_BEYOND - 1e-9
+    return LOWEST <= probability <= HIGHEST and beyond >= FEWEST_RECORDS - 1e-9
 
 
 def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
