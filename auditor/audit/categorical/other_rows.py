@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.knowledge import Perfect
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import CERTAIN, UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import (
     FEW,
@@ -58,8 +58,8 @@ TREES = 480
 """Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
 """Most copies that are summed modulo the number of values, and that are features."""
-CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief of a close guess; accuracy and fewest close guesses that count as kept."""
+RIGHT, FEWEST_KEPT = 0.99, 50
+"""Accuracy and fewest close guesses that count as kept."""
 
 
 def fitted_category_records(
