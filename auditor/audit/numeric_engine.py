@@ -21,15 +21,10 @@ from auditor.audit.base.session import (
     is_linear,
     made_attack,
 )
-from auditor.audit.measures.privacy import Baseline
+from auditor.audit.measures.privacy import Baseline, baseline_of
 from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric_evidence import add_evidence, gains_of
-from auditor.audit.numeric_release import (
-    baseline_of,
-    is_counted,
-    release_figures,
-    without_law_records,
-)
+from auditor.audit.numeric_release import is_counted, release_figures, without_law_records
 from auditor.base.types import Coalition, Coalitions
 from auditor.results.records import Measurement, ReleaseEvidence
 from auditor.scenario.model import AttackUse

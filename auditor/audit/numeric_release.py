@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,9 @@ from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Bar, CellContext
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records, floor_records
-from auditor.audit.measures.privacy import Baseline, baseline, group_codes, sampled_of, wanted_tally
+from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.released_as_is import blank_records
-from auditor.audit.measures.utility import column_of, geometry_records, utility_records
+from auditor.audit.measures.utility import geometry_records, utility_records
 from auditor.audit.numeric.views import EstimatedNoise
 from auditor.audit.without_law import without_law_records as without_law_records
 from auditor.data.table import Table
@@ -61,22 +60,6 @@ def _noise_records(context: CellContext, noise: EstimatedNoise) -> Iterator[Meas
     figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
     for name, value in (*figures.items(), ("noise_on_data", noise.dependence)):
         yield context.record(name, context.everybody, value)
-
-
-def baseline_of(scenario: Scenario, table: Table) -> Baseline | None:
-    """Success of guesses without copies, if closeness is requested."""
-    if not scenario.asks_closeness:
-        return None
-
-    def column(name: str) -> Any:
-        return sampled_of(table, column_of(scenario, table, name))
-
-    weight = scenario.data.weight
-    return baseline(table, scenario.data.tolerance)._replace(
-        groups=[(name, group_codes(column(name))) for name in scenario.grouped_by],
-        units=None if table.units is None else sampled_of(table, table.units),
-        weights=None if weight is None else column(weight),
-    )
 
 
 def is_counted(scenario: Scenario, table: Table) -> bool:

@@ -14,6 +14,7 @@ from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
 from auditor.audit.measures.every_cell import KNOWLEDGE, Finding, by_group, every_cell_records
+from auditor.audit.measures.privacy import Baseline, of_records, with_weights
 from auditor.audit.measures.released_as_is import (
     column_figures,
     kept_records,
@@ -160,9 +161,11 @@ def _fitted_records(
     exact = None if scheme.makes_copies else whole.resolution.steps
     shown = _of([*scheme.shown(table), *table.shown], some)
     scenario = opened.scenario
-    asked = scenario.data.tolerance if scenario.asks_closeness else None
-    by = [(name, column_of(scenario, table, name)[some]) for name in scenario.grouped_by]
-    weight, units = scenario.data.weight, table.units
-    weights = None if weight is None else column_of(scenario, table, weight)[some]
-    asks = asked, by, None if units is None else units[some], weights
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, *asks)
+    names = context.attributes
+
+    def closeness(X: Array, rows: Indices) -> Baseline:
+        base = of_records(X, names, scenario.data.tolerance)
+        return with_weights(base, scenario, table, lambda values: values[some][rows])
+
+    asks = closeness if scenario.asks_closeness else None
+    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asks)

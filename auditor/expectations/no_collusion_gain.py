@@ -121,9 +121,8 @@ class Gain(NamedTuple):
             below, above = share_tests(self.noise, margin)
         elif self.insider:
             places = range(len(self.insider.gain))
-            tests = [self.insider.p_values(place, margin) for place in places]
-            below = max(p for p, _ in tests)
-            above = min(1.0, len(tests) * min(p for _, p in tests))
+            below = max(self.insider.p_values(place, margin)[0] for place in places)
+            above = self.insider.p_value(margin)
         else:
             spread = self.std_error, self.degrees
             below = one_sided(self.gain, margin, *spread)

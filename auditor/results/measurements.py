@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import json
 from array import array
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from operator import methodcaller
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -156,12 +156,14 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Schema of a table in JSON, as text of its columns: numbers, or codes and values."""
+        """Schema of a table in JSON, as text of its Parquet file."""
         return core_schema.json_or_python_schema(
-            core_schema.no_info_after_validator_function(_read, core_schema.str_schema()),
+            core_schema.no_info_after_validator_function(
+                lambda text: from_parquet(b64decode(text)), core_schema.str_schema()
+            ),
             core_schema.is_instance_schema(cls),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda table: json.dumps(table.columns, default=methodcaller("tolist"))
+                lambda table: b64encode(parquet(table)).decode()
             ),
         )
 
@@ -211,16 +213,6 @@ def numbers(column: Iterable[float | None]) -> Array:
 
 def _key(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | tuple) else repr(value)
-
-
-def _read(text: str) -> Measurements:
-    columns: Plain = {}
-    for field, held in json.loads(text).items():
-        if field in NUMBERS:
-            columns[field] = np.array(held, dtype=float)
-        else:
-            columns[field] = Coded(np.array(held[0], dtype=int), [*map(_hashable, held[1])])
-    return Measurements(columns)
 
 
 def _joined(columns: Sequence[Coded]) -> Coded:

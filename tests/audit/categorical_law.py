@@ -11,7 +11,7 @@ def law_tests(x, law, copies, seed=1):
     numbers, columns = range(1, len(copies) + 1), [x, *copies]
 
     def pairs(source, copy):
-        return categorical.Pairs.counted(columns[source], columns[copy])
+        return categorical.pairs_of(columns[source], columns[copy], law.size)
 
     chosen = categorical.scored_copies(numbers, len(x))
     first = np.concatenate(

@@ -68,7 +68,7 @@ from auditor.audit.categorical.release import (
 from auditor.audit.measures.privacy import METRIC
 from auditor.audit.numeric.moment_pass import together
 from auditor.audit.numeric.release import Release
-from auditor.base import NotApplicable, scipy
+from auditor.base import NotApplicable
 from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.combination import best_unbiased_combination
@@ -476,11 +476,10 @@ def binned_records(
         for a, b in release.bounds:
             yield table.read(a, b)[:, column], data.read(a, b).astype(np.intp)
 
-    ends = [(x.min(), x.max()) for x, _ in originals()]
-    low, high = min(a for a, _ in ends), max(b for _, b in ends)
+    ends = table.scan.low[column], table.scan.high[column]
     for one in needed:
         w, v = best_unbiased_combination(law.of(one).level_covariance)
-        grid = _Grid(math.sqrt(max(0.0, float(v)) * law.shape[column, column]), low, high)
+        grid = _Grid(math.sqrt(max(0.0, float(v)) * law.shape[column, column]), *ends)
         counts = np.zeros((data.size, grid.cells))
         for x, codes in originals():
             np.add.at(counts, (codes, grid.place(x)), 1.0)
@@ -521,10 +520,10 @@ class _Grid:
 
     def likelihood(self, counts: Array) -> Array:
         """Chance of each combination by bin, from counts by bin and cell."""
-        reach = int(np.ceil(REACH * self._std / self._width))
-        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
-        spread = scipy.signal.fftconvolve(counts, kernel[None] / kernel.sum(), axes=1)
-        spread = spread[:, reach : reach + self.cells]
+        # values are ``REACH`` deviations from either end, so a periodic convolution will do
+        f, rfft, irfft = np.fft.rfftfreq(self.cells), np.fft.rfft, np.fft.irfft
+        kernel = np.exp(-2.0 * (np.pi * f * self._std / self._width) ** 2)
+        spread = irfft(rfft(counts) * kernel, self.cells)
         spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

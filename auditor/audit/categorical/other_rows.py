@@ -41,6 +41,7 @@ from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
+from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
@@ -299,6 +300,9 @@ def numbers_beside(
         beside += [ShownColumn(number, name, part.astype(np.intp)) for name, part in parts]
     context = release.context.of_columns(table.attributes, X.var(axis=0))
     steps = table.resolution.steps
-    here = release.scenario
-    asked = here.data.tolerance if here.asks_closeness else None
-    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside, asked)
+
+    def closeness(X: Array, rows: Indices) -> Baseline:
+        return of_records(X, table.attributes, release.scenario.data.tolerance)
+
+    asks = closeness if release.scenario.asks_closeness else None
+    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside, asks)

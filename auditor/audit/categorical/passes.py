@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ from auditor.audit.categorical.release import (
     measured,
 )
 from auditor.audit.law_tests.categorical import (
-    Pairs,
     count_tests,
+    pairs_of,
     score_tests,
     scored_copies,
     scored_rows,
@@ -63,7 +64,7 @@ class Counted(Added):
     ----------
     draws : mapping
         Chosen rows, by state of knowledge.
-    pairs : dict of (int, int) to Pairs
+    pairs : dict of (int, int) to sparse arrays of shape (s, s)
         By source (0: the original) and copy.
     between : ndarray of shape (d, 2)
         For copies between two others: records where these, and where all three agree.
@@ -77,7 +78,7 @@ class Counted(Added):
     draws: Mapping[str, Draw]
     between: NDArray[np.int64]
     history: NDArray[np.int64]
-    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
+    pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
     rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -94,6 +95,8 @@ class CountJob(Job[Counted]):
         ``M`` for history sizes, else 0.
     pairs : sequence of (int, int)
         Source (0: the original) and copy.
+    size : int
+        ``s``.
     """
 
     singles: tuple[int, ...]
@@ -101,6 +104,7 @@ class CountJob(Job[Counted]):
     draws: Mapping[str, Draw]
     copies: int
     pairs: Sequence[tuple[int, int]]
+    size: int
     exact = drawn = True
 
     def begin(self) -> Counted:
@@ -111,7 +115,7 @@ class CountJob(Job[Counted]):
         n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
 
         pairs = {
-            (source, copy): Pairs.counted(values(source), values(copy))
+            (source, copy): pairs_of(values(source), values(copy), self.size)
             for source, copy in self.pairs
         }
         found = np.zeros((len(self.between), 2), dtype=np.int64)
@@ -149,6 +153,7 @@ def count_pairs(release: UniformRelease) -> Counted:
             draws_of(scenario.knowledge, data.rows, scenario.seed, release.key.replicate),
             len(law.levels) * history,
             [*((0, number) for number in singles), *others],
+            data.size,
         )
     )
 

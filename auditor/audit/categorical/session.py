@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,9 @@ from auditor.audit.categorical.release import (
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original
+from auditor.audit.measures.empirical_guarantee import category_bounds
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices, Options
 from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement, Pooling, ReleaseEvidence
 from auditor.scenario.model import AttackUse
@@ -87,27 +88,24 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
         error = math.sqrt(float(counted.history @ (sizes - mean) ** 2 / n) / n)
         theory = history_size(law.levels, release.data.prior, law.pi)
         yield figure("history_size", everybody, mean, Bar.normal(error, "jackknife"), theory)
-    for number in release.singles:
-        gaps = asked("marginal-gap"), asked("share-gap") if by_retention else None
-        pairs: PairCounts = (
-            counted.pairs[0, number].matrix(law.size) if any(gaps) else np.zeros(0, int)
-        )
-        if gaps[0]:
+    of_law, of_shares = asked("marginal-gap"), by_retention and asked("share-gap")
+    for number in release.singles if of_law or of_shares else ():
+        pairs = counted.pairs[0, number].toarray()
+        if of_law:
             gap, error = gap_of_chances(pairs, of_original(law, number).matrix)
             yield figure("marginal_gap", (number,), gap, Bar.normal(error, "closed-form"), 0.0)
-        if gaps[1]:
-            found = share_gap(pairs, law.levels[number - 1], law.pi)
-            bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
-            of_law = None if release.estimated else found.mean
-            yield figure("share_gap", (number,), found.value, bar, of_law, bounds=(0.0, 2.0))
+        if of_shares:
+            gap, error, mean = share_gap(pairs, law.levels[number - 1], law.pi)
+            expected = (Bar.normal(error, "closed-form"), mean) if not release.estimated else ()
+            yield figure("share_gap", (number,), gap, *expected, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
         of, unit = law.of(coalition), release.table.unit_size
         if math.isfinite(epsilon := of.epsilon() * unit):
             yield exact("epsilon", coalition, epsilon)
         if growth:
             yield exact("growth_bound", coalition, growth_bound(of.odds()))
-    if asked("empirical-epsilon") and release.scheme.makes_copies:
-        yield from _empirical_epsilons(release)
+    if (trials := asked("empirical-epsilon")) and release.scheme.makes_copies:
+        yield from _empirical_epsilons(release, trials.options)
     if isinstance(release.scheme, PublishedCategories):
         yield from _estimated(release, release.scheme)
     if growth and by_retention:
@@ -120,18 +118,13 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
         yield exact(f"admissible_retention(rho {low:g} {high:g})", everybody, p)
 
 
-def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
-    from auditor.audit.measures.empirical_guarantee import category_bounds  # costs a second
-
-    measure = release.scenario.measure("empirical-epsilon")
-    held = release.coalitions
-    context = release.context
-    assert measure is not None
-    trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
+def _empirical_epsilons(release: UniformRelease, options: Options) -> Iterator[Measurement]:
+    held, law, context = release.coalitions, release.law, release.context
+    trials, confidence = int(options["trials"]), float(options["confidence"])
     key = replace(release.key, scheme=f"{release.key.scheme} trials")
-    asked = release.scheme, context.levels, release.law.size, trials, key, held, confidence
+    asked = release.scheme, context.levels, law.size, trials, key, held, confidence
     for coalition, found in zip(held, category_bounds(*asked), strict=True):
-        epsilon = release.law.of(coalition).epsilon()
+        epsilon = law.of(coalition).epsilon()
         theory = epsilon if math.isfinite(epsilon) else None
         yield context.record("empirical_epsilon", coalition, found, theory=theory)
 
@@ -175,20 +168,14 @@ def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
     return float(met @ G / met.sum()), float(error)
 
 
-class ShareGap(NamedTuple):
-    """``‖f − q‖²``, its standard error over the noise, and its mean."""
-
-    value: float
-    std_error: float
-    mean: float
-
-
-def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> ShareGap:
-    """Distance of a copy's shares from the original's, by counts (s, s).
+def share_gap(
+    counts: PairCounts, level: float, pi: Array | None = None
+) -> tuple[float, float, float]:
+    """``‖f − q‖²`` by counts (s, s), its standard error over the noise, and its mean.
 
     Examples
     --------
-    >>> share_gap(np.array([[1, 1], [0, 0]]), 0.0).value
+    >>> share_gap(np.array([[1, 1], [0, 0]]), 0.0)[0]
     0.5
     """
     n, p = int(counts.sum()), level
@@ -197,7 +184,7 @@ def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> Shar
     b, qa = a - (1.0 - p) * q, p * np.outer(q, a)
     C = (np.diag(p * (1.0 - p) * q + a) - qa - qa.T - np.outer(a, a)) / n
     variance = max(0.0, float(4.0 * b @ C @ b + 2.0 * (C**2).sum()))
-    return ShareGap(float((f - q) @ (f - q)), math.sqrt(variance), float(b @ b + np.trace(C)))
+    return float((f - q) @ (f - q)), math.sqrt(variance), float(b @ b + np.trace(C))
 
 
 def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:

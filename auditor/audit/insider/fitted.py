@@ -12,7 +12,7 @@ at a constant's median error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import mode
 from typing import Any
 
@@ -32,14 +32,7 @@ from auditor.audit.insider.learner import (
     least_squares,
 )
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
-from auditor.audit.measures.privacy import (
-    Tolerances,
-    closeness_records,
-    group_codes,
-    least_median_error,
-    of_records,
-    sampled,
-)
+from auditor.audit.measures.privacy import Baseline, closeness_records, least_median_error, sampled
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.alignment import MOST_CELLS
@@ -63,10 +56,7 @@ def fitted_records(
     keys: Indices | None = None,
     steps: Array | None = None,
     shown: Sequence[ShownColumn] = (),
-    tolerances: Tolerances | None = None,
-    by: Sequence[tuple[str, Any]] = (),
-    units: Indices | None = None,
-    weights: Any = None,
+    closeness: Callable[[Array, Indices], Baseline] | None = None,
 ) -> list[Measurement]:
     """Errors of every copy alone, and of all together.
 
@@ -84,12 +74,8 @@ def fitted_records(
         Units of the values, for the share of exact predictions.
     shown : sequence of ShownColumn
         Further columns.
-    tolerances : mapping, optional
-        Largest errors of close guesses (``closeness.baseline``), if requested.
-    by : sequence of (column, values of shape (n,))
-        Groups of records.
-    units, weights : ndarray of shape (n,), optional
-        Protected unit and weight of each record.
+    closeness : callable, optional
+        Baseline of some records and their places, if close guesses are requested.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -101,7 +87,7 @@ def fitted_records(
         *([everybody] if len(copies) > 1 and everybody in coalitions else []),
     ]
     rows = np.arange(n)[:: -(-n // MOST_ROWS)]
-    base = None if tolerances is None else of_records(X[rows], context.attributes, tolerances)
+    base = closeness and closeness(X[rows], rows)
     guesses = {
         one: predictions(
             X,
@@ -118,12 +104,6 @@ def fitted_records(
     places = [needed.index(one) for one in coalitions]
     records = list(error_records(Cells(context, needed, places), found))
     if base is not None:
-        groups = [(column, group_codes(values[rows])) for column, values in by]
-        base = base._replace(
-            groups=groups,
-            units=None if units is None else units[rows],
-            weights=None if weights is None else weights[rows],
-        )
         tally = sampled(X[rows].std(axis=0), base)
         near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
         tally.add(near, X[rows])

@@ -376,7 +376,7 @@ def _cosines(u: Array) -> NDArray[np.float32]:
 
 
 def _length(a: Array) -> Array:
-    length = np.sqrt(np.einsum("nk,nk->k", a, a))
+    length = np.linalg.norm(a, axis=0)
     return np.where(length > 1e-6 * math.sqrt(len(a)), length, np.inf)
 
 

@@ -31,7 +31,7 @@ from auditor.audit.law_tests.battery import (
     spread,
 )
 from auditor.base import scipy
-from auditor.base.types import Array, Codes, frozen
+from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
@@ -51,8 +51,6 @@ FEWEST_EXPECTED = 5.0
 """A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12
 """Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
-MOST_VALUES = np.int64(2**31)
-"""Values that a pair's key has room for."""
 ROUNDING = 1e-13
 """A chance this close to 1 is a rounded 1."""
 
@@ -93,11 +91,12 @@ class Transition(NamedTuple):
         """Row of ``fresh`` for a source value."""
         return a if len(self.fresh) > 1 else 0
 
-    def expecting(self, of: Array, least: float) -> Pairs:
-        """Pairs of values with at least so many expected records.
+    def compared(self, counts: Any, least: float) -> Any:
+        """Counts (`pairs_of`), with zeros where at least so many records are expected.
 
-        ``of`` has the records of each source value. No matrix is needed for so few pairs.
+        No matrix is needed for so few pairs.
         """
+        of = counts.sum(axis=1)
         if len(self.fresh) > 1:
             a, y = np.nonzero(of[:, None] * self.matrix >= least)
         else:
@@ -108,39 +107,15 @@ class Transition(NamedTuple):
             y = order[np.arange(a.size) - np.repeat(np.cumsum(many) - many, many)]
             same = every[of * self.chance(every, every) >= least]
             a, y = np.append(a[a != y], same), np.append(y[a != y], same)
-        return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
+        met = counts.tocoo()
+        places = np.append(met.row, a), np.append(met.col, y)
+        records = np.append(met.data, np.zeros(a.size, dtype=np.int64))
+        return scipy.sparse.csr_array((records, places), counts.shape).tocoo()
 
 
-@frozen
-class Pairs:
-    """Records by pair of a source's and a copy's value, shape (m,)."""
-
-    a: Integers
-    y: Integers
-    records: Integers
-
-    @classmethod
-    def counted(cls, a: Integers, y: Integers) -> Pairs:
-        """Counts of the values of records, shape (n,)."""
-        keys, records = np.unique(a * MOST_VALUES + y, return_counts=True)
-        return cls(keys // MOST_VALUES, keys % MOST_VALUES, records)
-
-    def __add__(self, other: Pairs) -> Pairs:
-        """Counts of all records."""
-        keys = np.concatenate([each.a * MOST_VALUES + each.y for each in (self, other)])
-        keys, place = np.unique(keys, return_inverse=True)
-        records = np.bincount(place, np.append(self.records, other.records))
-        return Pairs(keys // MOST_VALUES, keys % MOST_VALUES, records.astype(np.int64))
-
-    def of(self, size: int) -> Array:
-        """Records of each source value, shape (s,)."""
-        return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
-
-    def matrix(self, size: int) -> Integers:
-        """Records by pair, shape (s, s)."""
-        found = np.zeros((size, size), dtype=np.int64)
-        found[self.a, self.y] = self.records
-        return found
+def pairs_of(a: Integers, y: Integers, size: int) -> Any:
+    """Records by value of a source (row) and of a copy, sparse, shape (s, s)."""
+    return scipy.sparse.csr_array((np.ones(a.size, dtype=np.int64), (a, y)), (size, size))
 
 
 def transitions(law: UniformLaw) -> list[Transition]:
@@ -249,7 +224,7 @@ def score_tests(
 
 
 def count_tests(
-    law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
+    law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Any], rows: int
 ) -> list[LawTest]:
     """Tests of values kept in all, and of every pair of values.
 
@@ -262,7 +237,7 @@ def count_tests(
     copies : sequence of int
         Their numbers in the release.
     pairs : callable
-        Records by value of a source (0: the original) and of a copy.
+        Counts (`pairs_of`) of a source (0: the original) and a copy.
     rows : int
         Records counted.
 
@@ -279,18 +254,19 @@ def count_tests(
             copy, source = copies[each.copy - 1], each.source and copies[each.source - 1]
             name = f"copy {copy} given {f'copy {source}' if source else 'the original'}"
             counted = pairs(source, copy)
-            of = counted.of(law.size)
+            of = counted.sum(axis=1).astype(np.float64)
             if not of.any():
                 continue
             n, k = float(of.sum()), float(of @ each.chance(every, every)) / float(of.sum())
-            same = counted.records[counted.a == counted.y].sum(keepdims=True)
+            same = counted.diagonal().sum(keepdims=True)
             where = f"the share of values kept in {name} is"
             kept.append(least_likely(same, np.array([n]), np.array([k]), where))
             if 0.0 < k < 1.0 - ROUNDING:
                 telling = min(telling, math.sqrt((1.0 - k) / k))
             where = f"the share of one value that becomes another one in {name} is"
-            found = counted + each.expecting(of, FEWEST_EXPECTED)
-            least = least_likely(found.records, of[found.a], each.chance(found.a, found.y), where)
+            found = each.compared(counted, FEWEST_EXPECTED)
+            a, y = found.coords
+            least = least_likely(found.data, of[a], each.chance(a, y), where)
             cells.append(least._replace(tests=int((of > 0).sum()) * law.size))
         if not compared:
             return []

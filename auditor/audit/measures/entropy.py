@@ -30,7 +30,7 @@ import numpy as np
 
 from auditor.adversary.attack import LinearAttack, check_real
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.request import ALL, CellContext, Cells
+from auditor.audit.base.request import CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError, scipy
@@ -370,11 +370,8 @@ def floor_records(
             )
         least = least_errors(records, context.attributes, K_X, law, coalitions)
         floors = with_total(least) / with_total(context.variances)
-        return [
-            context.record("error_floor", coalition, float(floor), attribute=name)
-            for coalition, row in zip(coalitions, floors, strict=True)
-            for name, floor in zip((*context.attributes, ALL), row, strict=True)
-        ]
+        figure = Figure.symmetric(floors, np.full_like(floors, np.nan), 0.0)
+        return Cells.all(context, coalitions).records("error_floor", figure, "none")
     return [
         context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
         for coalition in coalitions

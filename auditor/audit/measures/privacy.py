@@ -31,13 +31,14 @@ figure.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import ALL, UNBOUNDED, CellContext, Cells
+from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.error_bars import Figure, redraw_bars, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.base.types import Array, Indices
@@ -287,31 +288,49 @@ class Baseline(NamedTuple):
         return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
-def baseline(table: Table, tolerances: Tolerances) -> Baseline:
-    """Tolerances of every column, and the success of constant guesses.
-
-    Parameters
-    ----------
-    tolerances : mapping
-        By column: in its units, or ``{"relative": p}``. By default a tenth of the interquartile
-        range, or of 1.35 standard deviations if that is 0.
-    """
-    stride = max(1, table.rows // ROWS)
-    blocks = row_blocks(table.rows, table.width)
+def baseline_of(scenario: Scenario, table: Table) -> Baseline | None:
+    """Success of guesses without copies, if closeness is requested."""
+    if not scenario.asks_closeness:
+        return None
+    stride, blocks = max(1, table.rows // ROWS), row_blocks(table.rows, table.width)
     X = np.concatenate([table.read(a, b)[::stride] for a, b in blocks])
-    return of_records(X, table.attributes, tolerances, stride)
+
+    def sampled(values: Any) -> Any:
+        return np.concatenate([values[a:b][::stride] for a, b in blocks])
+
+    base = of_records(X, table.attributes, scenario.data.tolerance, stride)
+    return with_weights(base, scenario, table, sampled)
 
 
-def sampled_of(table: Table, values: Any) -> Any:
-    """One value per record, for the sampled records."""
-    blocks, stride = row_blocks(table.rows, table.width), max(1, table.rows // ROWS)
-    return np.concatenate([values[a:b][::stride] for a, b in blocks])
+def with_weights(
+    base: Baseline, scenario: Scenario, table: Table, sampled: Callable[[Any], Any]
+) -> Baseline:
+    """Baseline with requested groups, units and weights; ``sampled`` takes its records."""
+
+    def column(name: str) -> Any:
+        return sampled(column_of(scenario, table, name))
+
+    weight = scenario.data.weight
+    return base._replace(
+        groups=[(name, group_codes(column(name))) for name in scenario.grouped_by],
+        units=None if table.units is None else sampled(table.units),
+        weights=None if weight is None else column(weight),
+    )
 
 
 def of_records(
     X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
 ) -> Baseline:
-    """Baseline of sampled records X, shape (n, N)."""
+    """Tolerances of every column, and the success of constant guesses.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+        Sampled records.
+    tolerances : mapping
+        By column: in its units, or ``{"relative": p}``. By default a tenth of the interquartile
+        range, or of 1.35 standard deviations if that is 0.
+    """
     low, high = np.quantile(X, (0.25, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
     absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(X.shape[1])

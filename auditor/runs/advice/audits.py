@@ -14,8 +14,15 @@ import numpy as np
 from auditor import registry
 from auditor.base import AuditorError, quoted
 from auditor.base.types import Levels, Names, Options, Plain, frozen
-from auditor.expectations.exposure import Exposure, shares_unknown
-from auditor.expectations.metric import ERRORS, LEVEL, Limits, cut_off, judge_bounds
+from auditor.expectations.metric import (
+    ERRORS,
+    LEVEL,
+    Exposure,
+    Limits,
+    cut_off,
+    judge_bounds,
+    shares_unknown,
+)
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.process.containment import Interrupted
 from auditor.results.model import AuditResult
