@@ -10,7 +10,7 @@ A cell *holds* if its interval, pooled over replicates, and its closed form lie 
 | ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
 | ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
-Categories in files are close where a belief of at least 0.7 is right.
+Categories are close where a belief of at least 0.7 is right.
 
 Every attribute, attack and coalition that the filter selects must meet the bounds. Attributes known
 in clear are not judged.

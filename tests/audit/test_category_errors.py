@@ -97,7 +97,7 @@ def test_one_attribute_by_hand():
 def test_a_mixture_measures_as_its_probabilities_do(pi, scores):
     rng = np.random.default_rng(7)
     q, odd = rng.dirichlet(np.ones(6)), {"odd": np.arange(6) % 2 == 1}
-    frame = Frame(q, scores=scores, predicates=odd, parts={"first": 2, "second": 3})
+    frame = Frame(q, scores=scores, predicates=odd, parts={"first": 2, "second": 3}, closeness=True)
     bayes, (x, *copies) = Bayes(q, UniformLaw((0.2, 0.6), 6, True, pi)), rng.integers(0, 6, (3, 50))
     dense = measured(bayes.posterior(copies), frame, np.arange(50), x)
     found = mixture_measures(*bayes.mixture(copies), frame, x)
@@ -173,3 +173,20 @@ def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
     (verdict,) = verdicts(Reading(result))
     assert verdict.severity.word == "moderate"
     assert "with the most exposed value, the belief in it" in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("common", "retention", "close"), [(50, 0.6, 0.8), (50, 0.2, 0.0), (90, 0.6, 0.9 * 0.8 - 0.9)]
+)
+def test_close_guesses_of_drawn_categories_by_hand(common, retention, close):
+    """Of two values, a right belief of 0.7 counts, beyond a constant that is sure already."""
+    data = {"source": "inline", "values": {"x": [int(k >= common) for k in range(100)] * 40}}
+    result = audit(
+        data=data | {"categorical": ["x"]},
+        schemes=[{"name": "uniform", "levels": [retention]}],
+        expect=[{"exposure": {"close": {"at-most": 0.1}}}],
+    )
+    (one,) = (m for m in result.measurements if m.metric == "close")
+    assert one.theory == pytest.approx(close)
+    assert abs(one.value - close) <= 4 * one.std_error
+    assert result.expectations[0].status == ("fails" if close > 0.1 else "holds")

@@ -41,6 +41,16 @@ def test_a_category_that_a_column_in_clear_determines(tmp_path, leaks):
 
 
 @pytest.mark.parametrize("leaks", [True, False])
+def test_a_category_that_a_household_of_four_shares(tmp_path, leaks):
+    """Bayes' rule leaves 0.52 of the variance with the household, and 0.84 without."""
+    house = RNG.permutation(np.arange(N) // 4)
+    table = pd.DataFrame({"region": RNG.integers(0, 5, N)[house if leaks else slice(None)]})
+    copy = table.apply(lambda column: replaced(column, 5, 0.4)).assign(house=house)
+    _, left = audit(tmp_path, table.assign(house=house), [copy], ["region"])
+    assert (left["*"] < 0.7) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
 def test_columns_with_one_latent_class_tell_of_each_other(tmp_path, leaks):
     hidden = RNG.integers(0, 3, N)
     share = 0.9 if leaks else 0.0

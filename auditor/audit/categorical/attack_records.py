@@ -53,6 +53,7 @@ from auditor.audit.categorical.passes import (
     unknown_shares,
 )
 from auditor.audit.categorical.release import (
+    CERTAIN,
     CodeBlock,
     Expected,
     Frame,
@@ -79,9 +80,13 @@ from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.replacement.base import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 
-BOUNDS = dict.fromkeys(
-    ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach"), (0.0, 1.0)
-) | dict.fromkeys(("distortion", "normalized_error"), (0.0, math.inf))
+BOUNDS = (
+    dict.fromkeys(
+        ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach"), (0.0, 1.0)
+    )
+    | dict.fromkeys(("distortion", "normalized_error"), (0.0, math.inf))
+    | {"close": (-1.0, 1.0)}
+)
 MOST_IN_ORDER = 2**16
 """Most records of a release that is redrawn for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
@@ -206,6 +211,8 @@ def coalition_records(
         figures = {metric: (1.0, 0.0)}  # slope and shift
         if metric == "accuracy":
             figures["accuracy_gain"] = 1.0, -float(shares.max())
+        elif metric == "close":
+            figures["close"] = 1.0, -float(shares.max(where=shares >= CERTAIN, initial=0.0))
         elif metric == "squared_error":
             size = prior.size if scores is None else 1
             figures = {"distortion": (1.0 / size, 0.0)} if whole else {}

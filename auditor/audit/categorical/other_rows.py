@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.knowledge import Perfect
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import CERTAIN, UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import (
     FEW,
@@ -36,17 +36,20 @@ from auditor.audit.insider.feature import (
     mean,
     nearest_rows,
     of_nearest,
+    units_of,
 )
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
-from auditor.audit.insider.fitted import fitted_records, folds_of
+from auditor.audit.insider.fitted import fitted_records
+from auditor.audit.insider.learner import dealt
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.columns.readings import characters
 from auditor.data.table import ShownColumn, Table
+from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, KEPT, Measurement
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
@@ -59,8 +62,8 @@ TREES = 480
 """Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
 """Most copies that are summed modulo the number of values, and that are features."""
-CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief of a close guess; accuracy and fewest close guesses that count as kept."""
+RIGHT, FEWEST_KEPT = 0.99, 50
+"""Accuracy and fewest close guesses that count as kept."""
 
 
 def fitted_category_records(
@@ -94,7 +97,7 @@ def fitted_category_records(
             ]
             P = predicted(x, attribute.size, own, [*codes, *equal], beside, rows)
             name = attribute.name if several else "*"
-            found += _records(release, one, name, x[rows], P, [y[rows] for y in own])
+            found += _records(release, one, name, x[rows], *P, [y[rows] for y in own])
     return found
 
 
@@ -105,8 +108,10 @@ def predicted(
     codes: Sequence[Any],
     beside: Sequence[ShownColumn],
     rows: Indices,
-) -> Array:
-    """Cross-fitted probabilities of values, shape (len(rows), size).
+) -> tuple[Array, Array]:
+    """Cross-fitted probabilities of values, shapes (len(rows), size).
+
+    With the least squared error, and with the best close guesses.
 
     Parameters
     ----------
@@ -129,13 +134,14 @@ def predicted(
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
     P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
     shown = [column.values for column in beside if column.values.dtype.kind != "U"]
-    parts = folds_of(rows, [(column.name, column.values) for column in beside])
+    units = units_of([(column.name, column.values) for column in beside], len(x))
+    parts = dealt(units[rows], stream(0, "insider halves", "fitted"))
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features, are_codes = features_of(size, own, codes, beside, x, rows[taught])
+        features, are_codes = features_of(size, own, codes, beside, units, x, rows[taught])
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -154,8 +160,12 @@ def predicted(
         others = np.where(agree > 0, 0.0, prior)
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
         P[-1][tested] = agree + (1.0 - agree.sum(axis=1, keepdims=True)) * others
-    errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
-    return P[int(np.argmin(errors))]
+    truth = x[rows]
+    errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), truth].sum() for found in P]
+    # a claim at this belief pays on average if beliefs are right
+    pays = np.where(P.argmax(axis=2) == truth, 1.0, CERTAIN / (CERTAIN - 1.0))
+    paid = np.where(P.max(axis=2) >= CERTAIN, pays, 0.0).sum(axis=1)
+    return P[int(np.argmin(errors))], P[int(np.argmax(paid))]
 
 
 def features_of(
@@ -163,10 +173,11 @@ def features_of(
     own: Sequence[Indices],
     codes: Sequence[Any],
     beside: Sequence[ShownColumn],
+    units: Indices,
     x: Indices,
     taught: Indices,
 ) -> tuple[Array, list[bool]]:
-    """Columns for trees, (n, f), and whether each is a code; parameters as of ``predicted``."""
+    """Columns for trees, (n, f), and whether each is a code; units of ``units_of``."""
     found, n = [(column, True) for column in codes], len(x)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
@@ -190,7 +201,7 @@ def features_of(
     known = np.isin(np.arange(n), taught)
     for near in nearest_rows([v for _, v in columns]):
         for value in range(min(size, MOST_VALUES)):
-            found.append((of_nearest(near, 1.0 * (x == value), known), False))
+            found.append((of_nearest(near, 1.0 * (x == value), known, units), False))
             found += [((y[near] == value).mean(axis=1), False) for y in own[:1]]
     for rows in linked_rows(columns):
         found += [(np.where(rows < 0, 0, y[rows] + 1), True) for y in (*own, *few[:MOST_SUMMED])]
@@ -220,6 +231,7 @@ def _records(
     name: str,
     x: Indices,
     P: Array,
+    close: Array,
     shows: Sequence[Indices],
 ) -> list[Measurement]:
     context, n = release.context.under(FITTED, "perfect"), len(x)
@@ -231,7 +243,8 @@ def _records(
     found = {"normalized_error": (errors, (0.0, np.inf))}
     best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
     if release.scenario.asks_closeness:
-        gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
+        right = (close.argmax(axis=1) == x) & (close.max(axis=1) >= CERTAIN)
+        gain = 1.0 * right - (shares.max() >= CERTAIN) * (shares.argmax() == x)
         found["close"] = gain, (-1.0, 1.0)
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
     made = release.scheme.makes_copies  # then shown columns tell the value, not the copy

@@ -15,6 +15,7 @@ from auditor.adversary.published import cells_of, check_knowledge, published_pri
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.base.session import made_attack
 from auditor.audit.categorical.release import (
+    CERTAIN,
     CodeBlock,
     Expected,
     Frame,
@@ -261,6 +262,7 @@ class Attacker:
             predicates,
             cells_of(known, data.attributes) if known else None,
             parts_of(data, self.knowledge),
+            self.release.scenario.asks_closeness,
         )
 
     def fitted(self, coalitions: Coalitions) -> list[Fitted]:
@@ -375,16 +377,19 @@ def mixture_measures(w: Array, y: Codes, frame: Frame, x: Indices) -> Measured:
     q, sizes, rest = frame.prior, tuple(frame.parts.values()), 1.0 - w
 
     def figures(q: Array, y: Codes, x: Indices) -> Arrays:
-        """``P(x)``, ``max P``, squared error, and accuracy."""
+        """``P(x)``, ``max P``, squared error, accuracy, and close guesses."""
         top = q.argmax()
         own, shown, most = rest * q[x] + w * (x == y), rest * q[y] + w, rest * q[top]
         # |P|² = (1 − w)² |q|² + w ((1 − w) q_y + P_y)
         square = rest * rest * (q @ q) + w * (rest * q[y] + shown)
         right = (np.where(shown > most, y, top) == x).astype(np.float64)
-        return own, np.maximum(shown, most), np.maximum(square - 2.0 * own + 1.0, 0.0), right
+        largest, error = np.maximum(shown, most), np.maximum(square - 2.0 * own + 1.0, 0.0)
+        return own, largest, error, right, right * (largest >= CERTAIN)
 
-    own, largest, error, right = figures(q, y, x)
+    own, largest, error, right, close = figures(q, y, x)
     found = {"reconstruction_probability": own, "posterior_max": largest, "accuracy": right}
+    if frame.closeness and not sizes:
+        found["close"] = close
     if frame.prior_is_exact:
         found["mutual_information"] = np.log2(own / q[x])
     if frame.scores is not None:
@@ -393,7 +398,10 @@ def mixture_measures(w: Array, y: Codes, frame: Frame, x: Indices) -> Measured:
     found["squared_error"] = error
     places = (np.unravel_index(codes, sizes) if sizes else () for codes in (y, x))
     for name, part, *pair in zip(frame.parts, marginals(q[None], sizes), *places, strict=True):
-        *_, found[f"squared_error/{name}"], found[f"accuracy/{name}"] = figures(part[0], *pair)
+        _, _, error, right, close = figures(part[0], *pair)
+        found |= {f"squared_error/{name}": error, f"accuracy/{name}": right}
+        if frame.closeness:
+            found[f"close/{name}"] = close
     growth = {"*": w * (1.0 - q[y])}
     for name, holds in frame.predicates.items():
         before = q @ holds

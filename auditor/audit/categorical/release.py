@@ -214,6 +214,8 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
 
 FEWEST = 20
 """Fewest records of a value for its growth of belief."""
+CERTAIN = 0.7
+"""Belief of a close guess."""
 
 
 @unprinted
@@ -236,6 +238,8 @@ class Frame:
         Number of each value's combination of known attributes.
     parts : dict of str to int
         Sizes of several attributes, whose product is the domain.
+    closeness : bool
+        Whether close guesses are counted: right ones with a belief of at least ``CERTAIN``.
     """
 
     prior: Array
@@ -245,6 +249,7 @@ class Frame:
     predicates: Mapping[str, Flags] = field(default_factory=dict)
     known: Indices | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
+    closeness: bool = False
 
     def combinations(self) -> list[Flags | None]:
         """Values of each combination of known attributes; None for all values."""
@@ -332,6 +337,8 @@ def measured(
         "posterior_max": P[u, guessed],
         "accuracy": (guessed == x).astype(np.float64),
     }
+    if frame.closeness and not frame.parts:
+        found["close"] = found["accuracy"] * (P[u, guessed] >= CERTAIN)
     if frame.prior_is_exact:
         with np.errstate(divide="ignore", invalid="ignore"):
             bits = np.log2(own / prior[u, x])
@@ -347,7 +354,10 @@ def measured(
     values = np.unravel_index(x, sizes) if sizes else ()
     for name, part, truth in zip(frame.parts, marginals(P, sizes), values, strict=True):
         found[f"squared_error/{name}"] = error(part, truth)
-        found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == truth).astype(np.float64)
+        right, belief = part.argmax(axis=1)[u] == truth, part.max(axis=1)[u]
+        found[f"accuracy/{name}"] = right.astype(np.float64)
+        if frame.closeness:
+            found[f"close/{name}"] = 1.0 * (right & (belief >= CERTAIN))
     for name, holds in frame.predicates.items():
         belief, before = (np.where(holds, each, 0.0).sum(axis=1)[u] for each in (P, prior))
         found[f"reconstruction_probability/{name}"] = np.where(holds[x], belief, 1.0 - belief)

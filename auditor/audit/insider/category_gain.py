@@ -92,7 +92,7 @@ def correlations(
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
     # Two halves that judge each other have nearly equal sums.
-    taught, tested = dealt(len(x), stream(0, "insider halves", "category gain"))
+    taught, tested = dealt(np.arange(len(x)), stream(0, "insider halves", "category gain"))
     best, found = Y[0][tested], list[tuple[float, float, float]]()
     r = within_strata(indicators(X[tested], size), best, size)
     for predict in (by_agreement, by_values):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices, unprinted
+from auditor.data.columns.readings import FEWEST_EACH
 from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
@@ -92,6 +93,11 @@ class Shown:
         codes = [np.zeros(len(self.cells)), *(group for _, group in self.groups[:FEW])]
         columns = [np.zeros(len(self.cells)), *self.leading.T]
         return [np.lexsort((column, group)) for group in codes for column in columns]
+
+    @cached_property
+    def units(self) -> Indices:
+        """``units_of``."""
+        return units_of(self.beside, len(self.cells))
 
     @cached_property
     def near(self) -> list[Indices]:
@@ -264,6 +270,23 @@ def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
     return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
 
 
+def units_of(beside: Sequence[tuple[str, NDArray[Any]]], n: int) -> Indices:
+    """Number of each row's group of an equal rare code, such as a household; shape (n,).
+
+    The code with the fewest groups counts; without rare codes each row is its own group. Originals
+    of a row's group teach nothing of rows whose whole group is unknown.
+    """
+    groups = np.arange(n)
+    for _, values in beside:
+        _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        rare = counts[codes.ravel()] < FEWEST_EACH
+        if values.dtype.kind in "iu" and rare.any():
+            found = np.where(rare, codes.ravel(), len(counts) + np.arange(n))
+            found = np.unique(found, return_inverse=True)[1].ravel()
+            groups = min(groups, found, key=np.max)
+    return groups
+
+
 def nearest_rows(beside: Sequence[NDArray[Any]]) -> list[Indices]:
     """Nearest rows by ranks of two of the first shown numbers, or of all, shape (n, NEAR)."""
     numbers, found = [v for v in beside if v.dtype.kind == "f"][:FEW], list[Indices]()
@@ -273,9 +296,9 @@ def nearest_rows(beside: Sequence[NDArray[Any]]) -> list[Indices]:
     return found
 
 
-def of_nearest(near: Indices, y: Array, known: Flags) -> Array:
-    """Mean of y over the other nearest rows that are known, weighted by 1/rank; shape (n,)."""
-    w = (known[near] & (near != np.arange(len(near))[:, None])) / np.arange(1, near.shape[1] + 1)
+def of_nearest(near: Indices, y: Array, known: Flags, units: Indices) -> Array:
+    """Mean of y over known nearest rows of other units, weighted by 1/rank; shape (n,)."""
+    w = (known[near] & (units[near] != units[:, None])) / np.arange(1, near.shape[1] + 1)
     return np.asarray((w * y[near]).sum(axis=1) / np.maximum(w.sum(axis=1), 1e-300))
 
 

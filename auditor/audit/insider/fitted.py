@@ -36,7 +36,6 @@ from auditor.audit.measures.privacy import Baseline, closeness_records, least_me
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.alignment import MOST_CELLS
-from auditor.data.columns.readings import FEWEST_EACH
 from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, Measurement
@@ -130,7 +129,9 @@ def predictions(
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
-    folds = folds_of(rows, beside, min(5, max(2, FOLDED // len(rows))))
+    parts = min(5, max(2, FOLDED // len(rows)))
+    # otherwise a household would show a record's value
+    folds = dealt(shown.units[rows], stream(0, "insider halves", "fitted"), parts)
     fold = np.argsort(np.concatenate(folds))
     fold = np.repeat(np.arange(len(folds)), [len(each) for each in folds])[fold]
     taught = [np.delete(rows, each) for each in folds]
@@ -250,22 +251,3 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
         step = common_step(rest - rest[0]) / abs(slope)
         best, apart = max((best, apart), (step, (v + rest[0]) / slope), key=lambda one: one[0])
     return apart + best * np.round((guess - apart) / best) if best else guess
-
-
-def folds_of(
-    rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]], number: int = 2
-) -> list[Indices]:
-    """Parts of ``rows`` that span no group of an equal rare code.
-
-    The code with the fewest groups counts. Otherwise a household would show a record's value.
-    """
-    groups = np.arange(len(rows))
-    for _, values in beside:
-        _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
-        rare = counts[codes.ravel()] < FEWEST_EACH
-        if values.dtype.kind in "iu" and rare.any():
-            found = np.where(rare, codes.ravel(), len(counts) + np.arange(len(rows)))
-            found = np.unique(found, return_inverse=True)[1].ravel()
-            groups = min(groups, found, key=np.max)
-    parts = dealt(int(groups.max()) + 1, stream(0, "insider halves", "fitted"), parts=number)
-    return [np.flatnonzero(np.isin(groups, part)) for part in parts]

@@ -191,7 +191,7 @@ def correlations(
         return found[0], found[1], found[2]
     run = min(RUN, max(1, n // RUNS))
     # In a series the row before and its noise would betray this row.
-    dealt_rows = dealt(n, stream(0, "insider gain"), run, parts)
+    dealt_rows = dealt(np.arange(n) // run, stream(0, "insider gain"), parts)
     folds = [np.sort(np.concatenate(dealt_rows[:k])) for k in range(1, parts)]
     near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
     alone = np.hstack([best, *near])

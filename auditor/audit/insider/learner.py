@@ -511,7 +511,8 @@ def fit(
             )
             one = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base, moved)
             known.append(one.only(taught))
-        first_part, second = dealt(len(taught), stream(0, "insider", name, 0, number), run)
+        units = np.unique(shown.units[taught], return_inverse=True)[1] // run
+        first_part, second = dealt(units, stream(0, "insider", name, 0, number))
         tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
         goals.append(x.T if first is None else tasks[-1].left)
     look(shown, tasks)
@@ -634,9 +635,10 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     )
 
 
-def dealt(n: int, rng: np.random.Generator, run: int = 1, parts: int = 2) -> list[Indices]:
-    """Parts of n rows, dealt at random in runs of neighbours."""
-    runs = -(-n // run)
-    part = np.empty(runs, dtype=np.intp)
-    part[rng.permutation(runs)] = np.arange(runs) * parts // runs
-    return [np.flatnonzero(part[np.arange(n) // run] == place) for place in range(parts)]
+def dealt(groups: Indices, rng: np.random.Generator, parts: int = 2) -> list[Indices]:
+    """Places of rows in parts, dealt at random by group; groups of shape (n,)."""
+    _, of = np.unique(groups, return_inverse=True)
+    count = int(of.max()) + 1
+    part = np.empty(count, dtype=np.intp)
+    part[rng.permutation(count)] = np.arange(count) * parts // count
+    return [np.flatnonzero(part[of] == place) for place in range(parts)]

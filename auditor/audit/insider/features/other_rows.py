@@ -259,7 +259,7 @@ class NearRecords(Feature):
     def columns(self, shown: Shown, known: Known) -> Columns:
         there, x = np.isfinite(known.left), known.x[:, known.attribute]
         for near, (which, y) in product(shown.near, (("value", x), ("residual", known.left))):
-            guess = of_nearest(near, np.where(there, y, 0.0), there)
+            guess = of_nearest(near, np.where(there, y, 0.0), there, shown.units)
             yield f"{which} of nearest", partial(lambda v, s: v, guess)
 
 
