@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from auditor.results.disclosure import WITHHELD
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRecord, Remedy
@@ -38,8 +39,10 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     one = most_telling([one for one in found if one.state == state] or found)
     bar = one.most_exposed if one else None
     if one is None or bar is None:
-        why = "no attack gave an error for the released copies"
-        action = "Name attacks in the scenario: `attacks: all`."
+        why, action = "no attack gave an error for the released copies", "Name `attacks: all`."
+        missed = _missed(result)
+        if missed and missed.why.startswith(WITHHELD):
+            why, action = missed.why, "Audit a larger table."
         return First("open", f"{OPEN}: {why}", action=action)
     several = len(found) > 1
     number = _number(reading, one, bar, several=several)
@@ -263,10 +266,10 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     if remedy.levels:
         instead = f"; or {other}, which pooling does not weaken" if other else ""
         return f"Make {name} at {_levels(remedy.kind, remedy.levels)}, which would leave half of {what} unknown ({basis}){instead}."
-    if other:
-        return f"Instead of {name} {other}, which would leave half of {what} unknown (attacks with a closed form)."
     if remedy.attack == FITTED:
         return f"Leave out or perturb the columns that {name} shows, and shuffle its rows, as they tell {what}; no level is known to help."
+    if other:
+        return f"Instead of {name} {other}, which would leave half of {what} unknown (attacks with a closed form)."
     who = "one who knows the other attributes"
     return f"Publish less about the dependence of columns than {name} does: no level leaves half of {what} unknown to {who}."
 

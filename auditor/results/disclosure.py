@@ -36,6 +36,7 @@ from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Picture
 
+WITHHELD = "withheld"
 FEWEST_RECORDS = 10
 _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
 """Fields of measurements with a common shift."""
@@ -135,7 +136,7 @@ def _table(tables: Sequence[DataSummary], sweep: Options) -> DataSummary:
 def _too_few(table: DataSummary) -> str:
     if table.disclosure != "private" or table.rows >= FEWEST_RECORDS:
         return ""
-    return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
+    return f"{WITHHELD}: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
 
 
 def _measurements(
