@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from auditor.base import AuditorError, did_you_mean, quoted, shortened
-from auditor.registry import PluginParameters, described
+from auditor.registry import PluginParameters
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]
@@ -201,7 +201,7 @@ def _fields(model: type[BaseModel], place: Path) -> dict[str, str | None]:
     return {
         field.alias or name: field.description
         for each in models
-        for name, field in described(each).items()
+        for name, field in each.model_fields.items()
     }
 
 
