@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Array, Indices
-from auditor.numerics.random_streams import Rng
-from auditor.numerics.whole_draws import LARGEST_TABLE, geometric, log_concave, skellam
+from auditor.numerics.random_streams import LARGEST_TABLE, Rng, geometric, log_concave, skellam
 from auditor.registry import register
 from auditor.schemes.base.increments import (
     IndependentProcess,

@@ -5,8 +5,14 @@ import pytest
 from scipy import stats
 from scipy.special import ive
 
-from auditor.numerics.random_streams import ReleaseKey, stream
-from auditor.numerics.whole_draws import LARGEST_TABLE, geometric, log_concave, poisson
+from auditor.numerics.random_streams import (
+    LARGEST_TABLE,
+    ReleaseKey,
+    geometric,
+    log_concave,
+    poisson,
+    stream,
+)
 from auditor.schemes.divisible_noise import skellam_increment
 
 STREAMS = {"numpy": stream(7, "whole"), "cipher": ReleaseKey(bytes(range(32))).stream("whole")}

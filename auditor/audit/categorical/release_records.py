@@ -44,7 +44,7 @@ from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement, Pooling
 from auditor.schemes.base.scheme import schemes_held_against
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step
 
 PairCounts = NDArray[np.integer[Any]]

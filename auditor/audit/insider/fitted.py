@@ -43,7 +43,7 @@ from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.alignment import MOST_CELLS
-from auditor.data.columns.readings import FEWEST_EACH
+from auditor.data.columns.kinds import FEWEST_PER_CODE
 from auditor.data.table import ShownColumn
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, Measurement
@@ -282,7 +282,7 @@ def folds_of(
     groups = np.arange(len(rows))
     for _, values in beside:
         _, codes, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
-        rare = counts[codes.ravel()] < FEWEST_EACH
+        rare = counts[codes.ravel()] < FEWEST_PER_CODE
         if values.dtype.kind in "iu" and rare.any():
             found = np.where(rare, codes.ravel(), len(counts) + np.arange(len(rows)))
             found = np.unique(found, return_inverse=True)[1].ravel()
