@@ -32,8 +32,16 @@ from auditor.data.table import DataUse
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
 from auditor.results.files import located, split_name, with_reading
-from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
-from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
+from auditor.scenario.model import (
+    CURRENCIES,
+    AttackUse,
+    Levels,
+    PluginUse,
+    Range,
+    Scenario,
+    SchemeUse,
+    parse_levels,
+)
 from auditor.scenario.problems import FormError, Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
 
