@@ -21,7 +21,6 @@ from itertools import groupby
 import numpy as np
 
 from auditor.base.types import Array, Coalition, Flags, Indices, Pair, unprinted
-from auditor.numerics.blocks import neighbours
 from auditor.numerics.linear_algebra import EPS, in_own_units, quotient
 
 TRIFLE = 1e-6
@@ -173,13 +172,7 @@ class Levels:
         """
         w, v = np.zeros((len(self.coalitions), len(self.Sigma))), np.empty(len(self.coalitions))
         for here, index in self._runs():
-            run = neighbours(index[0])
-            one = len(index) == 1 and isinstance(run, slice)
-            Sigma = (
-                self.Sigma[None, run, run]
-                if one
-                else self.Sigma[index[:, :, None], index[:, None, :]]
-            )
+            Sigma = self.Sigma[index[:, :, None], index[:, None, :]]
             some, v[here] = best_unbiased_combination(Sigma, grain[here])
             np.put_along_axis(w[here], index, some, axis=1)
         return w, v

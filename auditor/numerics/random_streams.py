@@ -162,8 +162,6 @@ Rng: TypeAlias = "np.random.Generator | CipherStream"
 @overload
 def stream(seed: int, *name: object) -> np.random.Generator: ...
 @overload
-def stream(seed: ReleaseKey, *name: object) -> CipherStream: ...
-@overload
 def stream(seed: Seed, *name: object) -> Rng: ...
 def stream(seed: Seed, *name: object) -> Rng:
     """Generator of a name, from a run's seed or a release's key.
@@ -213,29 +211,20 @@ def poisson(rng: Rng, mean: Array) -> Array:
 def skellam(rng: Rng, v: float, size: int) -> Array:
     """Differences of two Poisson numbers of mean v/2, shape (size,).
 
-    From a table.
+    By inversion of a table.
     """
-    total, guide = _skellam_table(v)
-    u = rng.random(size)
-    place = guide[(u * (len(guide) - 1)).astype(int)]
-    todo = np.flatnonzero(total[place] <= u)
-    # the guide is a lower bound of the place
-    while todo.size:
-        place[todo] += 1
-        todo = todo[total[place[todo]] <= u[todo]]
-    return (place + 1) // 2 * np.where(place % 2, 1.0, -1.0)
+    place = np.searchsorted(_skellam_table(v), rng.random(size), side="right")
+    return np.asarray((place + 1) // 2 * np.where(place % 2, 1.0, -1.0))
 
 
 @lru_cache(maxsize=256)
-def _skellam_table(v: float) -> tuple[Array, Indices]:
-    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide."""
+def _skellam_table(v: float) -> Array:
+    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …"""
     p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
     total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
     total = total[: int((total < total[-1]).sum()) + 1]
-    cells = 4 * len(total)
-    guide = np.searchsorted(total[:-1], np.arange(cells + 1) / cells, side="right")
     total[-1] = 1.0
-    return total, guide
+    return total
 
 
 def log_concave(rng: Rng, start: Array, log_p: Callable[[Array, Indices], Array]) -> Array:

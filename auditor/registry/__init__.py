@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -211,20 +210,8 @@ def discover_if_extended() -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Whether a plugin of this kind and name exists.
-
-    Without other packages, a module with the name in its source is imported first.
-    """
-    discover_if_extended()
-    if name not in _plugins[kind] and HOMES[kind] not in _discovered:
-        with contained():  # `discover` notes a failure
-            folder = Path(importlib.import_module(HOMES[kind]).__path__[0])
-            for file in folder.rglob("*.py"):
-                if f' name = "{name}"\n' in file.read_text(encoding="utf-8"):
-                    first, *_ = file.relative_to(folder).with_suffix("").parts
-                    importlib.import_module(f"{HOMES[kind]}.{first}")
-        if name not in _plugins[kind]:
-            discover(kind)
+    """Whether a plugin of this kind and name exists."""
+    discover(kind)
     return name in _plugins[kind]
 
 

@@ -196,9 +196,9 @@ class RaisedCopies(Copies):
         super().__init__(honest.original, honest.size, honest.key, honest.pi)
         self._honest = honest
 
-    def skip(self, level: float, key: Key | None = None) -> None:
-        super().skip(level, key)
-        self._honest.skip(level + 0.1 * (1.0 - level), key)
+    def skip(self, level: float) -> None:
+        super().skip(level)
+        self._honest.skip(level + 0.1 * (1.0 - level))
 
     def copy(self, number: int) -> Codes:
         return self._honest.copy(number)

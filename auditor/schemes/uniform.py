@@ -185,9 +185,9 @@ class MultiPertCopies(Copies):
             if level not in self.history.levels:
                 self.history = self.history.record(level, made, self.history.gap(level))
 
-    def skip(self, level: float, key: Key | None = None) -> None:
-        super().skip(level, key)
-        self.release(level, Draws(stream_of(key or self.key, len(self.levels)), self.size, self.pi))
+    def skip(self, level: float) -> None:
+        super().skip(level)
+        self.release(level, Draws(stream_of(self.key, len(self.levels)), self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it."""
