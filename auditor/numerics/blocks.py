@@ -37,9 +37,6 @@ BLOCK_VALUES = 2**18
 """Values in a block: seeding is 5 % of filling it, and it fits the cache.
 """
 
-CHUNK_VALUES = 2**18
-"""Values in a chunk that stays in the cache."""
-
 JACKKNIFE_GROUPS = 32
 """Groups for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %.
 """

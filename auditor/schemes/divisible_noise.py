@@ -37,7 +37,6 @@ from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import LARGEST_TABLE, Rng, geometric, log_concave, skellam
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import (
-    CHUNK_VALUES,
     FARTHEST_OF_LONG_TAILS,
     ORIGINAL,
     AdditiveScheme,
@@ -58,6 +57,9 @@ from auditor.schemes.base.noise_density import (
 )
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+
+CHUNK_VALUES = 2**15
+"""Values drawn at once; draws depend on it."""
 
 
 class Process(NamedTuple):
