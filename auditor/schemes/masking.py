@@ -52,13 +52,10 @@ class MaskedScheme(Scheme):
     ) -> MadeCopies:
         whole = self.table
         self.check_levels(levels[existing:])
-        streams = [
-            stream(key.seed, "masked", key.scheme, key.replicate, copy)
-            for copy in range(existing + 1, len(levels) + 1)
-        ]
+        name = "masked", key.scheme, key.replicate
         made = [
-            self.mask(whole.values, level, rng)
-            for level, rng in zip(levels[existing:], streams, strict=True)
+            self.mask(whole.values, level, stream(key.seed, *name, copy))
+            for copy, level in enumerate(levels[existing:], start=existing + 1)
         ]
         return MadeCopies(made, row_blocks(whole.rows, whole.width))
 
