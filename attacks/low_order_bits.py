@@ -52,7 +52,7 @@ from auditor.plugin import (
     stream,
     unprinted,
 )
-from auditor.schemes.base.increments import as_fraction
+from auditor.schemes.divisible_noise import as_fraction
 
 from ._channel import Channel, by_attribute, channels
 from ._fits import some_rows

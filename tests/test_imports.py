@@ -13,9 +13,7 @@ AUDIT_ROOMS = [
     ("categorical", "attempts"), ("",),
 ]  # fmt: skip
 DATA_ROOMS = [("columns",), ("formats",), ("",), ("sources",)]
-SCHEME_ROOMS = [
-    ("base",), ("generalisation", "replacement"), ("masking",), ("",),
-]  # fmt: skip
+SCHEME_ROOMS = [("base",), ("generalisation", "replacement"), ("",)]
 """On top the schemes themselves, which are plugins."""
 NESTED = {
     "auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS,

@@ -173,8 +173,8 @@ class KnownPairs(Given):
     copies: tuple[Codes, ...]
 
 
-MOST_KEPT, SMALL = 32, 64
-"""Most cached coalition views, and most columns of their copies."""
+SMALL = 64
+"""Most columns of copies whose coalitions are solved one at a time."""
 MOST_HALVES = 2**21
 """Most numbers of an intermediate product."""
 
@@ -272,30 +272,16 @@ class View(Informed):
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """View of a smaller coalition, cached."""
-        key, cache = tuple(copies), self._kept
-        if key in cache:
-            return cache[key]
-        places = [self._places[copy] for copy in copies]
-        kept = replace(
+        """View of a smaller coalition."""
+        places = [self.copies.index(copy) + 1 for copy in copies]
+        return replace(
             self,
-            copies=key,
+            copies=tuple(copies),
             levels=tuple(self.levels[place - 1] for place in places) if self.levels else (),
             law=None if self.law is None else self.law.of(places),
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
-        if len(cache) < MOST_KEPT and len(self.copies) * self.width <= SMALL:
-            cache[key] = kept
-        return kept
-
-    @cached_property
-    def _kept(self) -> dict[Coalition, View]:
-        return {}
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        return {copy: place for place, copy in enumerate(self.copies, start=1)}
 
     @property
     def held(self) -> Moments:

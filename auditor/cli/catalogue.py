@@ -124,7 +124,7 @@ def _reference(reference: str) -> str:
 
 def _parameters(model: type[BaseModel]) -> str:
     lines = []
-    for name, field in registry.described(model).items():
+    for name, field in model.model_fields.items():
         default = (
             "required"
             if field.is_required()

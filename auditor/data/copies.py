@@ -49,7 +49,7 @@ from auditor.data.columns.checks import (
     kind_of,
     record_keys,
 )
-from auditor.data.columns.readings import readings
+from auditor.data.columns.kinds import readings
 from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame

@@ -34,7 +34,7 @@ from auditor.data.columns.checks import (
     record_keys,
     with_value_for_blanks,
 )
-from auditor.data.columns.readings import readings
+from auditor.data.columns.kinds import readings
 from auditor.data.columns.scan import FileRows, Scale
 from auditor.data.formats.file_kinds import SAID, SUFFIXES, is_parquet
 from auditor.data.formats.parts import (

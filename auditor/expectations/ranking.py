@@ -42,8 +42,7 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
-from auditor.scenario.read_data import KnowledgeError, parse_knowledge
-from auditor.scenario.read_plugins import parse_coalitions
+from auditor.scenario.read_plugins import KnowledgeError, parse_coalitions, parse_knowledge
 
 Pairs = Sequence[tuple[Cell, Cell]]
 

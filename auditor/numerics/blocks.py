@@ -37,9 +37,6 @@ BLOCK_VALUES = 2**18
 """Values in a block: seeding is 5 % of filling it, and it fits the cache.
 """
 
-CHUNK_VALUES = 2**18
-"""Values in a chunk that stays in the cache."""
-
 JACKKNIFE_GROUPS = 32
 """Groups for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %.
 """
@@ -289,16 +286,14 @@ class Moments:
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
         """Moments of some copies, by number from 1, alone."""
-        found = self.parts([copy + 1 for copy in copies], width)
-        # no view of the original
-        return Moments(found.count, found.total.copy(), found.products.copy())
+        return self.parts([copy + 1 for copy in copies], width)
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
         """Moments of some of the stacked parts, numbered from 1."""
         if self.size == 0:
             return self
-        index = neighbours(attribute_index(places, width))
-        return Moments(self.count, self.total[index], self.products[square(index)])
+        index = attribute_index(places, width)
+        return Moments(self.count, self.total[index], self.products[np.ix_(index, index)])
 
 
 def centred(parts: Arrays, centre: Array) -> Array:
@@ -314,51 +309,26 @@ class Stack:
     """Sums centred moments of stacked rows ``[x, y_1 … y_M]`` of tables."""
 
     def __init__(self, centre: Array, tables: int) -> None:
-        self._centre, self._columns = centre[:, None], np.empty((tables * centre.size, 0))
+        self._centre, self._tables = centre, tables
         self._parts: list[Moments] = []
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Divide rows ``start`` to ``stop`` evenly into pieces."""
-        return evenly(start, stop, len(self._columns), LAID_VALUES)
+        return evenly(start, stop, self._tables * self._centre.size, LAID_VALUES)
 
     def add(self, parts: Arrays) -> None:
         """Add a piece: rows of every table, shapes (b, N)."""
-        self.lay(parts)
-        columns = self._columns
-        piece = Moments(columns.shape[1], columns.sum(axis=1), columns @ columns.T)
-        self._parts = [Moments.merge([*self._parts, piece])]
-
-    def lay(self, parts: Arrays) -> None:
-        """Load a piece for ``rows``, without adding it."""
-        d, b = len(self._columns), len(parts[0])
-        if self._columns.shape[1] != b:
-            self._columns = np.empty((d, b))
-        for part, columns in zip(parts, np.split(self._columns, len(parts)), strict=True):
-            np.subtract(part.T, self._centre, out=columns)
+        self._rows = centred(parts, self._centre)
+        self._parts = [Moments.merge([*self._parts, Moments.of(self._rows)])]
 
     def rows(self, chosen: Indices | Flags) -> Array:
         """Some rows of the last piece, shape (r, d)."""
-        return np.ascontiguousarray(self._columns[:, chosen].T)
+        return self._rows[chosen]
 
     def moments(self) -> Moments:
         """Moments added since the last call; not empty."""
         (found,), self._parts = self._parts, []
         return found
-
-
-def neighbours(index: Indices) -> Indices | slice:
-    """Consecutive ascending places as a slice; others unchanged."""
-    run = (
-        index.size > 0
-        and index[-1] - index[0] == index.size - 1
-        and bool((index[1:] > index[:-1]).all())
-    )
-    return slice(int(index[0]), int(index[-1]) + 1) if run else index
-
-
-def square(index: Indices | slice) -> tuple[Any, Any]:
-    """Index of a square submatrix."""
-    return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
 def attribute_index(copies: Sequence[int], width: int) -> Indices:

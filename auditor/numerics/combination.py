@@ -21,7 +21,6 @@ from itertools import groupby
 import numpy as np
 
 from auditor.base.types import Array, Coalition, Flags, Indices, Pair, unprinted
-from auditor.numerics.blocks import neighbours
 from auditor.numerics.linear_algebra import EPS, in_own_units, quotient
 
 TRIFLE = 1e-6
@@ -55,7 +54,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> Pair:
     alone, suffices = _least_noise_alone(Sigma, own)
     if suffices.all():
         return alone, own.min(axis=-1)
-    w, v = _decomposed(Sigma, b, least)
+    w, v = within_grain(Sigma, 0.0)
     w, v = np.where(suffices[..., None], alone, w), np.where(suffices, own.min(axis=-1), v)
     felt = ~suffices & (grain**2 * np.einsum("...k,...k->...", w, w) > TRIFLE * least[..., 0] ** 2)
     if felt.any():
@@ -77,59 +76,31 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     return same / same.sum(axis=-1, keepdims=True), covers.all(axis=-1)
 
 
-def _decomposed(Sigma: Array, b: Array, least: Array) -> Pair:
-    # Sigma = D C D, w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, b = least·D⁻¹1, so that
-    # rounding is relative to each copy's own noise
-    k = Sigma.shape[-1]
-    values, vectors = np.linalg.eigh(in_own_units(Sigma)[0])
-    target = np.einsum("...ij,...i->...j", vectors, b)
-    null = values <= k * EPS * values[..., -1:]
-    outside = np.where(null, target, 0.0)
-    outside_size = np.einsum("...k,...k->...", outside, outside)
-    # Rounding of C, kε of its largest eigenvalue, rotates the null space by that over the smallest
-    # nonzero eigenvalue (Davis and Kahan). A larger part of b outside the range is noise-free.
-    transformed = k * EPS * values[..., -1] / np.where(null, np.inf, values).min(axis=-1)
-    free = outside_size > 16.0 * transformed**2 * np.einsum("...k,...k->...", b, b)
-    inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
-    precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
-    coefficients = np.where(
-        free[..., None],
-        outside / np.where(free, outside_size, 1.0)[..., None],
-        inverse / precision[..., None],
-    )
-    u = np.einsum("...ik,...k->...i", vectors, coefficients)
-    # an uninformative copy must not get a weight of rounding's size
-    size = (
-        np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None]
-        + np.abs(coefficients) * values[..., -1:]
-    )
-    doubt = np.where(null, 0.0, size / np.where(null, 1.0, values))
-    rounding = k * EPS * np.einsum("...ik,...k->...i", np.abs(vectors), doubt)
-    weights = b * np.where(np.abs(u) > rounding, u, 0.0)
-    return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
-
-
 def within_grain(Sigma: Array, grain: Array | float) -> Pair:
     """Best combination of copies that are known up to a grain.
 
     Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. With ``Sigma = F Fᵀ`` and rows
-    ``f_j − f_b`` of Δ, exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance
-    includes the grain, > 0.
+    ``f_j − f_b`` of Δ, exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁺ f_b``. The variance
+    includes the grain, and is 0 if a combination is free of noise.
     """
-    grain2 = np.square(grain)
-    F = level_root(Sigma)
+    F, grain2, bits = level_root(Sigma), np.square(grain)[..., None], Sigma.shape[-1] * EPS
     b = np.einsum("...kk->...k", Sigma).argmin(axis=-1)[..., None]
     best = np.take_along_axis(F, b[..., None], axis=-2)
     U, s, Vt = np.linalg.svd(F - best, full_matrices=False)
-    along = np.einsum("...rk,...k->...r", Vt, best[..., 0, :])
-    w = -np.einsum("...jr,...r->...j", U, along * s / (s**2 + grain2[..., None]))
-    rest = best[..., 0, :] - np.einsum(
-        "...rk,...r->...k", Vt, along * s**2 / (s**2 + grain2[..., None])
-    )
+    along, kept = np.einsum("...rk,...k->...r", Vt, best[..., 0, :]), s > bits * s[..., :1]
+    step, share = (quotient(part, s**2 + grain2, where=kept) for part in (s, s**2))
+    w = -np.einsum("...jr,...r->...j", U, along * step)
+    # an uninformative copy must not get a weight of rounding's size
+    spread = s[..., 0] / np.where(kept, s, np.inf).min(axis=-1)
+    rounding = bits * spread * (1.0 + np.abs(along * step).sum(axis=-1))
+    w = np.where(np.abs(w) > rounding[..., None], w, 0.0)
     np.put_along_axis(
         w, b, np.take_along_axis(w, b, axis=-1) + 1.0 - w.sum(axis=-1, keepdims=True), axis=-1
     )
-    return w, np.einsum("...k,...k->...", rest, rest) + grain2 * np.einsum("...k,...k->...", w, w)
+    rest = best[..., 0, :] - np.einsum("...rk,...r->...k", Vt, along * share)
+    v, own = np.einsum("...k,...k->...", rest, rest), np.einsum("...rk,...rk->...", best, best)
+    v = np.where(v > (4.0 * bits * spread) ** 2 * own, v, 0.0)
+    return w, v + grain2[..., 0] * np.einsum("...k,...k->...", w, w)
 
 
 def level_root(Sigma: Array) -> Array:
@@ -201,13 +172,7 @@ class Levels:
         """
         w, v = np.zeros((len(self.coalitions), len(self.Sigma))), np.empty(len(self.coalitions))
         for here, index in self._runs():
-            run = neighbours(index[0])
-            one = len(index) == 1 and isinstance(run, slice)
-            Sigma = (
-                self.Sigma[None, run, run]
-                if one
-                else self.Sigma[index[:, :, None], index[:, None, :]]
-            )
+            Sigma = self.Sigma[index[:, :, None], index[:, None, :]]
             some, v[here] = best_unbiased_combination(Sigma, grain[here])
             np.put_along_axis(w[here], index, some, axis=1)
         return w, v

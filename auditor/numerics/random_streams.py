@@ -15,14 +15,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from auditor.base import PluginError, scipy
-from auditor.base.types import Array
-from auditor.numerics import whole_draws
+from auditor.base.types import Array, Indices
 
 Shape = int | tuple[int, ...] | None
 Words = NDArray[np.uint64]
@@ -129,11 +129,11 @@ class CipherStream:
         return self._filled(whole, size, dtype)
 
     def poisson(self, lam: float = 1.0, size: Shape = None) -> Any:
-        """Poisson numbers; see ``auditor.numerics.whole_draws``."""
+        """Poisson numbers; see ``log_concave``."""
         if not 0 <= lam <= LARGEST_MEAN:
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
         mean = np.full(() if size is None else size, float(lam))
-        drawn = whole_draws.poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
+        drawn = poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
@@ -162,8 +162,6 @@ Rng: TypeAlias = "np.random.Generator | CipherStream"
 @overload
 def stream(seed: int, *name: object) -> np.random.Generator: ...
 @overload
-def stream(seed: ReleaseKey, *name: object) -> CipherStream: ...
-@overload
 def stream(seed: Seed, *name: object) -> Rng: ...
 def stream(seed: Seed, *name: object) -> Rng:
     """Generator of a name, from a run's seed or a release's key.
@@ -183,3 +181,77 @@ def stream(seed: Seed, *name: object) -> Rng:
     digest = hashlib.sha256(repr(name).encode()).digest()
     words = tuple(int.from_bytes(digest[k : k + 4], "little") for k in range(0, 16, 4))
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=words)))
+
+
+# -- Whole numbers from uniform and exponential ones, for any version of numpy -----------------------
+
+# Exact down to probabilities of about 2⁻⁵³, as whole float64.
+
+LARGEST_TABLE = 2.0**12
+"""Largest variance for tabled Skellam numbers: some 1,200 probabilities.
+"""
+
+
+def geometric(rng: Rng, rate: float, size: int) -> Array:
+    """Numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,)."""
+    return np.floor(rng.standard_exponential(size) / rate)
+
+
+def poisson(rng: Rng, mean: Array) -> Array:
+    """Poisson numbers, shape (n,), of means from 0 to 10⁶."""
+
+    def log_p(k: Array, at: Indices) -> Array:
+        possible = np.maximum(k, 0.0)
+        found = scipy.special.xlogy(possible, mean[at]) - scipy.special.gammaln(possible + 1.0)
+        return np.where(k < 0, -np.inf, found - mean[at])
+
+    return log_concave(rng, np.floor(mean), log_p)
+
+
+def skellam(rng: Rng, v: float, size: int) -> Array:
+    """Differences of two Poisson numbers of mean v/2, shape (size,).
+
+    By inversion of a table.
+    """
+    place = np.searchsorted(_skellam_table(v), rng.random(size), side="right")
+    return np.asarray((place + 1) // 2 * np.where(place % 2, 1.0, -1.0))
+
+
+@lru_cache(maxsize=256)
+def _skellam_table(v: float) -> Array:
+    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …"""
+    p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
+    total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
+    total = total[: int((total < total[-1]).sum()) + 1]
+    total[-1] = 1.0
+    return total
+
+
+def log_concave(rng: Rng, start: Array, log_p: Callable[[Array, Indices], Array]) -> Array:
+    """Draws from n log-concave laws on the whole numbers, shape (n,).
+
+    By rejection (Devroye 1987): of a mode m with ``p = P(m)``, ``P(m + x) ≤ p·min(1, e^{1 − p|x|})``.
+    ``start`` is near each mode; ``log_p(k, at)`` has the log-probabilities at places ``at``.
+    """
+    mode, every = start.copy(), np.arange(len(start))
+    for step in (1.0, -1.0):
+        climbing = every
+        while climbing.size:
+            here = mode[climbing]
+            higher = log_p(here + step, climbing) > log_p(here, climbing)
+            climbing = climbing[higher]
+            mode[climbing] += step
+    top = log_p(mode, every)
+    p, found, todo = np.exp(top), np.empty(len(start)), every
+    while todo.size:
+        w, n = 1.0 + p[todo] / 2.0, len(todo)
+        y = np.where(
+            rng.random(n) * (1.0 + w) < w, rng.random(n) * w, w + rng.standard_exponential(n)
+        )
+        side = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+        k = mode[todo] + side * np.rint(y / p[todo])
+        hat = np.minimum(0.0, w - y) + top[todo]
+        kept = np.log1p(-rng.random(n)) + hat <= log_p(k, todo)
+        found[todo[kept]] = k[kept]
+        todo = todo[~kept]
+    return found

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from pydantic.fields import FieldInfo
 
 from auditor.base import PluginError, did_you_mean
 from auditor.process.containment import contained
@@ -45,36 +41,6 @@ AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
 """Kinds that a scenario names."""
 
 
-@cache
-def described(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Fields of a model, described by the strings after its attributes.
-
-    Pydantic's ``use_attribute_docstrings`` would read every source file at start-up, in 0.05 s.
-    """
-    found = model.model_fields
-    for cls in model.__mro__[: model.__mro__.index(BaseModel)]:
-        with suppress(OSError, TypeError, StopIteration):  # no source, or inside a function
-            body: list[Any] = _statements(inspect.getmodule(cls))
-            for part in cls.__qualname__.split("."):
-                body = next(one.body for one in body if getattr(one, "name", "") == part)
-            for stated, text in pairwise(body):
-                field = found.get(getattr(getattr(stated, "target", None), "id", ""))
-                if field and not field.description and isinstance(text, ast.Expr):
-                    field.description = inspect.cleandoc(ast.literal_eval(text.value))
-    return found
-
-
-@cache
-def _statements(module: Any) -> list[Any]:
-    return ast.parse(inspect.getsource(module)).body
-
-
-def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    for name, field in described(model).items():
-        if field.description:
-            schema["properties"][field.alias or name].setdefault("description", field.description)
-
-
 class PluginParameters(BaseModel):
     """Base of every plugin's ``Parameters``.
 
@@ -90,7 +56,7 @@ class PluginParameters(BaseModel):
         arbitrary_types_allowed=True,
         alias_generator=lambda field: field.replace("_", "-"),
         defer_build=True,
-        json_schema_extra=_describe,
+        use_attribute_docstrings=True,
     )
     holds_cells: ClassVar[bool] = False
     """Whether values are cells, which messages must not quote."""
@@ -244,20 +210,8 @@ def discover_if_extended() -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Whether a plugin of this kind and name exists.
-
-    Without other packages, a module with the name in its source is imported first.
-    """
-    discover_if_extended()
-    if name not in _plugins[kind] and HOMES[kind] not in _discovered:
-        with contained():  # `discover` notes a failure
-            folder = Path(importlib.import_module(HOMES[kind]).__path__[0])
-            for file in folder.rglob("*.py"):
-                if f' name = "{name}"\n' in file.read_text(encoding="utf-8"):
-                    first, *_ = file.relative_to(folder).with_suffix("").parts
-                    importlib.import_module(f"{HOMES[kind]}.{first}")
-        if name not in _plugins[kind]:
-            discover(kind)
+    """Whether a plugin of this kind and name exists."""
+    discover(kind)
     return name in _plugins[kind]
 
 

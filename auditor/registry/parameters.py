@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from math import inf
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, Union, cast, get_args
 
 from pydantic import (
@@ -23,7 +22,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from auditor.base import AuditorError, did_you_mean, quoted, shortened
-from auditor.registry import PluginParameters, described
+from auditor.registry import PluginParameters
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]
@@ -38,9 +37,9 @@ _KINDS = {
 }
 
 
-def is_whole(value: Any, low: float = -inf, high: float = inf) -> TypeGuard[int]:
-    """Whether a value is an integer in a range; booleans are not."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+def is_whole(value: Any, low: float) -> TypeGuard[int]:
+    """Whether a value is an integer of at least ``low``; booleans are not."""
+    return is_number(value) and isinstance(value, int) and value >= low
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -201,7 +200,7 @@ def _fields(model: type[BaseModel], place: Path) -> dict[str, str | None]:
     return {
         field.alias or name: field.description
         for each in models
-        for name, field in described(each).items()
+        for name, field in each.model_fields.items()
     }
 
 

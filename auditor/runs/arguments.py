@@ -14,7 +14,7 @@ from auditor.base.types import Options
 from auditor.data.table import Bounds, parse_bounds
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
-from auditor.scenario.levels import CURRENCIES, ByGuarantee, Levels, parse_levels
+from auditor.scenario.model import CURRENCIES, ByGuarantee, Levels, parse_levels
 from auditor.scenario.problems import Problems, plain
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme

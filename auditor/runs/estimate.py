@@ -16,8 +16,7 @@ from auditor.runs.estimate_categories import CategoricalEstimate, estimate_categ
 from auditor.runs.estimate_numbers import Estimate, estimate_numbers
 from auditor.runs.perturb import Release
 from auditor.scenario.problems import plain
-from auditor.scenario.read_data import KnowledgeError, parse_knowledge
-from auditor.scenario.read_plugins import parse_coalitions
+from auditor.scenario.read_plugins import KnowledgeError, parse_coalitions, parse_knowledge
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme
 

@@ -12,8 +12,7 @@ from auditor.adversary.knowledge import KINDS
 from auditor.data.table import DataUse
 from auditor.registry.parameters import Form
 from auditor.results import metrics
-from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
-from auditor.scenario.model import Utility
+from auditor.scenario.model import CURRENCIES, RANGES, ByGuarantee, Listed, Range, Utility
 from auditor.scenario.read import Document
 from auditor.scenario.read_expectations import MEASURES
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm

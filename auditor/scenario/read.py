@@ -42,7 +42,6 @@ from auditor.results.files import located
 from auditor.results.metrics import WORKS
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, DataUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems, plain
-from auditor.scenario.read_data import parse_knowledge, read_data
 from auditor.scenario.read_expectations import (
     Audited,
     parse_utility,
@@ -53,8 +52,10 @@ from auditor.scenario.read_plugins import (
     EVERY,
     every_attack,
     none_applies,
+    parse_knowledge,
     read_attacks,
     read_coalitions,
+    read_data,
     read_schemes,
 )
 from auditor.scenario.yaml_document import Places, load_file, put

@@ -16,8 +16,7 @@ from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.results.records import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, Utility
 from auditor.scenario.problems import Problems, read_entry, split
-from auditor.scenario.read_data import parse_knowledge
-from auditor.scenario.read_plugins import id_of, parse_coalitions
+from auditor.scenario.read_plugins import id_of, parse_coalitions, parse_knowledge
 
 REMEDIES = {
     "utility": "is not measured; give the section `utility:`",

@@ -25,8 +25,7 @@ from auditor.base.types import Array, Names
 from auditor.data.table import Bounds, DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
-from auditor.scenario.levels import ByGuarantee
-from auditor.scenario.model import SchemeUse
+from auditor.scenario.model import ByGuarantee, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Figure, Guarantees

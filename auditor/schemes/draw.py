@@ -137,7 +137,7 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
     if not isinstance(law, KroneckerNoise) or law.units is None:
         return None
     if scale is not None:
-        from auditor.schemes.base.increments import units_of
+        from auditor.schemes.divisible_noise import units_of
 
         units_of(
             dict(zip(table.attributes, law.units.tolist(), strict=True)),

@@ -8,7 +8,7 @@ standard normal ``g_i`` this is corner-wave noise exactly. A planted case change
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -46,21 +46,23 @@ class Planted(Case, CornerWave):
         return PlantedSampler(self, psd_root(self.law(levels, table).shape), levels, key)
 
 
-class PlantedSampler:
+class PlantedSampler(NamedTuple):
     """Sampler of innovations that a case changes."""
 
-    def __init__(self, case: Planted, root: Array, levels: Levels, key: Key) -> None:
-        self._case, self._root, self._key = case, root, key
-        self._scales = np.sqrt(np.diff(np.asarray(levels, dtype=float), prepend=0.0))
+    case: Planted
+    root: Array
+    levels: Levels
+    key: Key
 
     def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
-        rng = stream(self._key.seed, "planted", self._key.scheme, self._key.replicate, index)
+        case, key, scales = self.case, self.key, np.sqrt(np.diff(self.levels, prepend=0.0))
+        rng = stream(key.seed, "planted", key.scheme, key.replicate, index)
         fair = rng.standard_normal((len(out), *x.shape))
         g = fair.copy()
-        self._case.innovations(x, g, rng)
-        g = np.where(rng.random((len(x), 1)) < self._case.share, g, fair)
-        z = np.cumsum(self._scales[:, None, None] * g, axis=0) @ self._root.T
-        made = self._case.release(x, self._case.noise(x, list(z), rng))
+        case.innovations(x, g, rng)
+        g = np.where(rng.random((len(x), 1)) < case.share, g, fair)
+        z = np.cumsum(scales[:, None, None] * g, axis=0) @ self.root.T
+        made = case.release(x, case.noise(x, list(z), rng))
         for copy, released in zip(out, made, strict=True):
             copy[...] = released
 
@@ -196,9 +198,9 @@ class RaisedCopies(Copies):
         super().__init__(honest.original, honest.size, honest.key, honest.pi)
         self._honest = honest
 
-    def skip(self, level: float, key: Key | None = None) -> None:
-        super().skip(level, key)
-        self._honest.skip(level + 0.1 * (1.0 - level), key)
+    def skip(self, level: float) -> None:
+        super().skip(level)
+        self._honest.skip(level + 0.1 * (1.0 - level))
 
     def copy(self, number: int) -> Codes:
         return self._honest.copy(number)

@@ -17,6 +17,19 @@ value changes. The printed update misses an *implicit* right neighbour ``⟨p_r,
 left one. Here it is explicit if and only if ``Y_r ≠ Y``.
 
 Fails if the adversary knows how tuples depend on each other.
+
+PRAM randomises categories by a published transition matrix:
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) | gouweleeuw1998 |
+| level | ``p``, share unchanged | scalar in [0, 1] | |
+| ``T(p)`` | ``p·I + (1 − p)·P``; retention-replacement if P has equal rows | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares | (s, s) | |
+| ``PQ`` | ``invariant``: replaces P and preserves shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
+
+Columns are perturbed independently. A value that two copies show is probably the original. The
+matrix is public.
 """
 
 from __future__ import annotations
@@ -24,16 +37,20 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from functools import reduce
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor.base import AuditorWarning
+from auditor.base import AuditorError, AuditorWarning
 from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
+from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import (
@@ -43,6 +60,7 @@ from auditor.schemes.replacement.base import (
     ProcessCopies,
     Replacement,
     UniformScheme,
+    by_attribute,
     categories_of,
     check_chances,
     code_type,
@@ -50,8 +68,10 @@ from auditor.schemes.replacement.base import (
     columns_of,
     distribution,
     never_drawn,
+    sent_through,
     stream_of,
 )
+from auditor.schemes.replacement.law import MatrixLaw
 
 
 class Gap(NamedTuple):
@@ -165,9 +185,9 @@ class MultiPertCopies(Copies):
             if level not in self.history.levels:
                 self.history = self.history.record(level, made, self.history.gap(level))
 
-    def skip(self, level: float, key: Key | None = None) -> None:
-        super().skip(level, key)
-        self.release(level, Draws(stream_of(key or self.key, len(self.levels)), self.size, self.pi))
+    def skip(self, level: float) -> None:
+        super().skip(level)
+        self.release(level, Draws(stream_of(self.key, len(self.levels)), self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it."""
@@ -255,3 +275,107 @@ class UniformMultilevel(RetentionReplacement):
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies
         return maker(original, size, key, self.replaced_by(size))
+
+
+# -- PRAM: categories randomised by a published transition matrix ----------------------------------
+
+
+Matrix = Annotated[list[list[float]], Field(min_length=1)]
+MOST_VALUES = 1_000
+"""Most values in a domain."""
+
+
+@register
+class Pram(UniformScheme):
+    """Categories randomised by a stated matrix, independently in every copy.
+
+    Level = share of records left unchanged.
+    """
+
+    name = "pram"
+    multilevel = False
+    by_retention: ClassVar[bool] = False
+    claims = "Nothing under collusion: a value that all copies show is probably the original. One copy keeps the ε of its matrix."
+    reference = "gouweleeuw1998; hundepool2012, chapter 3"
+    assumes = "Recipients never pool their copies, and tuples are independent."
+    trial = MappingProxyType({"matrix": [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.05, 0.25, 0.7]]})
+    trial_levels = (0.0, 0.6, 0.3)
+
+    class Parameters(PluginParameters):
+        """The matrix, and whether to preserve shares."""
+
+        matrix: Matrix | dict[str, Matrix]
+        """rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"""
+        invariant: bool = False
+        """whether to follow with the reverse matrix (Bayes' rule), which preserves shares"""
+
+        @field_validator("matrix")
+        @classmethod
+        def _stochastic(cls, stated: Matrix | dict[str, Matrix]) -> Matrix | dict[str, Matrix]:
+            for column, matrix in columns_of(stated):
+                for number, row in enumerate(matrix, start=1):
+                    of = f"{column}row {number} "
+                    if len(row) != len(matrix):
+                        wanted = f"one chance for each of {len(matrix)} rows"
+                        raise ValueError(f"{of}must have {wanted}; got {len(row)}")
+                    check_chances(of, row)
+            return stated
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        super().check_table(table, asked)
+        self.over(categories_of(table))
+
+    def _fit(self, table: CategoricalTable) -> Array:
+        if table.size > MOST_VALUES:
+            raise AuditorError(
+                f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns"
+            )
+        remedy = "; {column: [[...]]} gives one for each"
+        parts = by_attribute(self.parameters.matrix, table, "matrix", "none", "rows", remedy)
+        P = reduce(np.kron, map(np.array, parts))
+        return invariant(P, table.prior) if self.parameters.invariant else P
+
+    def transition(self, level: float, size: int) -> Array:
+        """``T(p)``, shape (s, s).
+
+        ``AuditorError`` before ``over``.
+        """
+        return level * np.eye(size) + (1.0 - level) * self.fitted(size)
+
+    def channel(self, levels: Levels, size: int) -> MatrixLaw:
+        return MatrixLaw(
+            tuple(levels),
+            size,
+            False,
+            transitions=tuple(self.transition(level, size) for level in levels),
+        )
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        return PramCopies(original, size, key, self)
+
+
+class PramCopies(FreshCopies):
+    """Copies drawn through the matrix, redrawn on request."""
+
+    def __init__(self, original: Codes, size: int, key: Key, scheme: Pram) -> None:
+        super().__init__(original, size, key)
+        self._scheme = scheme
+
+    def _drawn(self, level: float, rng: Rng) -> Codes:
+        return sent_through(self.original, self._scheme.transition(level, self.size), rng)
+
+
+def invariant(P: Array, q: Array) -> Array:
+    """``P Q``, shape (s, s), which preserves shares: ``q P Q = q``.
+
+    Q reverses P by Bayes' rule.
+
+    Examples
+    --------
+    >>> invariant(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5])).round(3).tolist()
+    [[0.667, 0.333], [0.333, 0.667]]
+    """
+    joint = q[:, None] * P
+    Q = quotient(joint, joint.sum(axis=0)).T
+    # outputs of probability 0 are spread by q
+    return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

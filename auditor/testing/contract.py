@@ -16,7 +16,7 @@ from auditor.base import pd
 from auditor.base.types import Options
 from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
-from auditor.registry import KINDS, Plugin, described, get as get, names as names
+from auditor.registry import KINDS, Plugin, get as get, names as names
 from auditor.scenario.yaml_document import load
 
 SEED = 20_090_101
@@ -105,7 +105,7 @@ class Contract:
             f"a `name` and one of the kinds {', '.join(KINDS)}",
             f"name {name!r}",
         )
-        summary, fields = cls.summary(), described(cls.Parameters)
+        summary, fields = cls.summary(), cls.Parameters.model_fields
         self.require(
             "documented",
             len(summary) > 20 and summary.endswith("."),

@@ -8,7 +8,7 @@ import auditor
 from auditor.adversary.published import LinearModel, check_knowledge, least_squares, with_model
 from auditor.base import DataError
 from auditor.data.microdata import as_table
-from auditor.scenario.read_data import parse_knowledge
+from auditor.scenario.read_plugins import parse_knowledge
 from tests.audited import cells
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

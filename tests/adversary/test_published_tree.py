@@ -11,7 +11,7 @@ from auditor.adversary.published import TreeMoments, check_knowledge, grown, sta
 from auditor.base import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import Moments
-from auditor.scenario.read_data import parse_knowledge
+from auditor.scenario.read_plugins import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 NONE = Moments(0, np.empty(0), np.empty((0, 0)))

@@ -12,7 +12,7 @@ from auditor.audit.numeric.views import Gathered
 from auditor.base import AuditorError, PluginError
 from auditor.data.microdata import as_table
 from auditor.runs.perturb import table_moments
-from auditor.scenario.read_data import parse_knowledge
+from auditor.scenario.read_plugins import parse_knowledge
 from auditor_attacks.partial_disclosure import given as given_known
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

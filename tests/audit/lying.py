@@ -15,10 +15,10 @@ class _OwnCopies(Copies):
         super().__init__(original, size, key)
         self._kept = draw(self.original, size, stream_of(key, 0))
 
-    def skip(self, level, key=None):
-        super().skip(level, key)
+    def skip(self, level):
+        super().skip(level)
         if len(self.levels) > len(self._kept):
-            rng, before = stream_of(key or self.key, len(self.levels)), self._kept[-1]
+            rng, before = stream_of(self.key, len(self.levels)), self._kept[-1]
             keep = rng.random(before.size) < level / self.levels[-2]
             self._kept.append(
                 np.where(keep, before, rng.integers(0, self.size, before.size)).astype(before.dtype)

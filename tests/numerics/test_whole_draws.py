@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import ive
 
+from auditor.numerics import random_streams as draws
 from auditor.numerics.random_streams import ReleaseKey, stream
-from auditor.numerics.whole_draws import LARGEST_TABLE, geometric, log_concave, poisson
 from auditor.schemes.divisible_noise import skellam_increment
 
 STREAMS = {"numpy": stream(7, "whole"), "cipher": ReleaseKey(bytes(range(32))).stream("whole")}
@@ -31,7 +31,7 @@ def p_value(drawn, law):
 
 def of_law(law):
     """Draw from a log-concave law of scipy's by rejection."""
-    return lambda rng, n: log_concave(
+    return lambda rng, n: draws.log_concave(
         rng, np.full(n, float(law.median())), lambda k, at: law.logpmf(k)
     )
 
@@ -44,7 +44,7 @@ LOG_CONCAVE = {
 
 
 def of_poisson(m):
-    return lambda rng, n: poisson(rng, np.full(n, m)), lambda k: stats.poisson.pmf(k, m)
+    return lambda rng, n: draws.poisson(rng, np.full(n, m)), lambda k: stats.poisson.pmf(k, m)
 
 
 def of_skellam(v):
@@ -52,12 +52,14 @@ def of_skellam(v):
 
 
 def of_geometric(b):
-    return lambda rng, n: geometric(rng, b, n), lambda k: -np.expm1(-b) * np.exp(-b * k)
+    return lambda rng, n: draws.geometric(rng, b, n), lambda k: -np.expm1(-b) * np.exp(-b * k)
 
 
 CASES = {f"geometric {b}": of_geometric(b) for b in (0.3, 6.0)}
 CASES |= {f"poisson {m}": of_poisson(m) for m in (0.0, 0.05, 9.9, 300.0, 14_336.0)}
-CASES |= {f"skellam {v}": of_skellam(v) for v in (0.01, 3.0, LARGEST_TABLE, LARGEST_TABLE + 1)}
+CASES |= {
+    f"skellam {v}": of_skellam(v) for v in (0.01, 3.0, draws.LARGEST_TABLE, draws.LARGEST_TABLE + 1)
+}
 CASES |= {f"log-concave {name}": (of_law(law), law.pmf) for name, law in LOG_CONCAVE.items()}
 
 

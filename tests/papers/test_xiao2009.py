@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor.data.columns.categorical_table import Categories
-from auditor.scenario.levels import parse_levels
+from auditor.scenario.model import parse_levels
 from tests.loading import load_table
 
 RANGE = {"uniform": [0.001, 0.5], "count": 7, "each-replicate": True}

@@ -10,9 +10,9 @@ class Bridge(Copies):
         super().__init__(original, size, key, pi)
         self.released = {}
 
-    def skip(self, level, key=None):
-        super().skip(level, key)
-        self.release(level, Draws(stream_of(key or self.key, len(self.levels)), self.size, self.pi))
+    def skip(self, level):
+        super().skip(level)
+        self.release(level, Draws(stream_of(self.key, len(self.levels)), self.size, self.pi))
 
     def copy(self, number):
         return self.released[self.levels[number - 1]]

@@ -10,10 +10,9 @@ from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import standardised
 from auditor.registry import get
+from auditor.schemes import masking as masked
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.masking import masked
-from auditor.schemes.masking.groups import mdav, means
-from auditor.schemes.masking.masked import partners, rounded
+from auditor.schemes.masking import mdav, means, partners, rounded
 from auditor.testing import ContractError, check_scheme
 
 

@@ -11,7 +11,6 @@ from auditor import registry
 from auditor.audit.categorical.attack_records import simulated
 from auditor.base import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.base import sent_through
 from auditor.schemes.replacement.law import (
     RECORDS_BY_LAW,
@@ -21,6 +20,7 @@ from auditor.schemes.replacement.law import (
     transition_matrix,
     transitions,
 )
+from auditor.schemes.uniform import invariant
 from tests.audited import cells
 
 P = np.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.0, 0.25, 0.75]])

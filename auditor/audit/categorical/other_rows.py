@@ -47,7 +47,7 @@ from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
-from auditor.data.columns.readings import characters
+from auditor.data.columns.kinds import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, KEPT, Measurement

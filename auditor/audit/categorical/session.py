@@ -63,7 +63,7 @@ from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement, Pooling, ReleaseEvidence
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import schemes_held_against
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step
 
 PairCounts = NDArray[np.integer[Any]]

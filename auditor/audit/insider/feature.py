@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices, unprinted
-from auditor.data.columns.readings import FEWEST_EACH
+from auditor.data.columns.kinds import FEWEST_PER_CODE
 from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
@@ -279,7 +279,7 @@ def units_of(beside: Sequence[tuple[str, NDArray[Any]]], n: int) -> Indices:
     groups = np.arange(n)
     for _, values in beside:
         _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-        rare = counts[codes.ravel()] < FEWEST_EACH
+        rare = counts[codes.ravel()] < FEWEST_PER_CODE
         if values.dtype.kind in "iu" and rare.any():
             found = np.where(rare, codes.ravel(), len(counts) + np.arange(n))
             found = np.unique(found, return_inverse=True)[1].ravel()

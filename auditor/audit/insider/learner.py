@@ -32,7 +32,7 @@ from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
 from auditor.base import scipy
 from auditor.base.types import Array, Flags, Indices, unprinted
-from auditor.data.columns.readings import many_alike
+from auditor.data.columns.kinds import many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks, standardised
 

@@ -30,7 +30,7 @@ from auditor.audit.measures.privacy import parts_of_equal_size
 from auditor.audit.numeric.release import Release
 from auditor.base import pd
 from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
-from auditor.data.columns.readings import as_text, many_alike, number_readings
+from auditor.data.columns.kinds import as_text, many_alike, number_readings
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS
 from auditor.data.table import ShownColumn, Table

@@ -33,8 +33,8 @@ from auditor.runs.advice.columns import Chosen, Request
 from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Guarantee, Guarantees
-from auditor.schemes.base.increments import MultilevelProcess
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.divisible_noise import MultilevelProcess
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention
 

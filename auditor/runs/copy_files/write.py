@@ -44,7 +44,7 @@ from auditor.runs.copy_files.draw import (
     Treatment,
     drawn_copies,
 )
-from auditor.schemes.base.increments import ProcessScheme
+from auditor.schemes.divisible_noise import ProcessScheme
 
 
 def write_copies(

@@ -32,7 +32,7 @@ from pydantic import AfterValidator, Field
 
 from auditor.base import AuditorError, PluginError, counted
 from auditor.base.types import Array, Arrays, Levels, Shape, unprinted
-from auditor.numerics.blocks import block_rows, evenly
+from auditor.numerics.blocks import block_rows
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import (
     Autoregression,
@@ -230,11 +230,6 @@ def whitened(law: Autoregression, x: Array, copies: Arrays) -> list[Array]:
     return [x + law.innovations(copy - x) for copy in copies]
 
 
-CHUNK_VALUES = 2**15
-"""Values per chunk: a copy and a parent fit a core's cache.
-"""
-
-
 class AdditiveScheme(Scheme):
     """Base of additive schemes: noise with covariance ``Sigma ⊗ K_0``."""
 
@@ -365,22 +360,21 @@ class AdditiveSampler:
         uses = Counter(innovation for step in self.steps for innovation, _ in step.fresh)
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in uses}
         ahead = self._continued(x) if index == 0 and self.key.past and self.serial else {}
-        for start, stop in evenly(0, len(x), x.shape[1], CHUNK_VALUES):
-            rows, drawn = slice(start, stop), dict[int, Array]()
-            for step in self.steps:
-                y = out[step.copy - 1][rows]
-                y[...] = ahead[step.copy][rows] if ahead else 0.0
-                for parent, weight in step.parents:
-                    y += weight * (x if parent == ORIGINAL else out[parent - 1])[rows]
-                for innovation, scale in step.fresh:
-                    if innovation not in drawn:
-                        drawn[innovation] = self._innovation(streams[innovation], y.shape)
-                    y += scale * self._size * drawn[innovation]
-                    if uses[innovation] == 1:
-                        del drawn[innovation]
-                # later copies are drawn from the released values
-                if self.key.grid and step.fresh:
-                    snap(y, np.array(self.key.grid))
+        drawn: dict[int, Array] = {}
+        for step in self.steps:
+            y = out[step.copy - 1]
+            y[...] = ahead.get(step.copy, 0.0)
+            for parent, weight in step.parents:
+                y += weight * (x if parent == ORIGINAL else out[parent - 1])
+            for innovation, scale in step.fresh:
+                if innovation not in drawn:
+                    drawn[innovation] = self._innovation(streams[innovation], y.shape)
+                y += scale * self._size * drawn[innovation]
+                if uses[innovation] == 1:
+                    del drawn[innovation]
+            # later copies are drawn from the released values
+            if self.key.grid and step.fresh:
+                snap(y, np.array(self.key.grid))
 
     def _innovation(self, rng: Rng | SerialRows, shape: Shape) -> Array:
         if self.distribution != "uniform":

@@ -30,7 +30,7 @@ from auditor.base.types import (
     frozen,
     unprinted,
 )
-from auditor.numerics.blocks import Moments, attribute_index, neighbours, square
+from auditor.numerics.blocks import Moments, attribute_index
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import (
     EPS,
@@ -109,8 +109,8 @@ class KroneckerNoise:
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Law of some copies, by copy numbers from 1."""
-        index = neighbours(np.asarray(copies, dtype=int) - 1)
-        return replace(self, level_covariance=self.level_covariance[square(index)])
+        index = np.asarray(copies, dtype=int) - 1
+        return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
 
     def applied(self, W: Array) -> Array:
         """``W K_Z``, shape (..., MN)."""

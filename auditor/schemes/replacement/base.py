@@ -210,17 +210,15 @@ class Copies(ABC):
         self.original = np.ascontiguousarray(original, dtype=code_type(size))
         self.size, self.pi, self.key = size, pi, key
         self.levels: list[float] = []
-        self._keys: list[Key] = []
 
-    def ask(self, level: float, key: Key | None = None) -> Codes:
-        """New copy at a level, shape (n,), from a key."""
-        self.skip(level, key)
+    def ask(self, level: float) -> Codes:
+        """New copy at a level, shape (n,)."""
+        self.skip(level)
         return self.copy(len(self.levels))
 
-    def skip(self, level: float, key: Key | None = None) -> None:
+    def skip(self, level: float) -> None:
         """Register a copy without reading it."""
         self.levels.append(level)
-        self._keys.append(key or self.key)
 
     def warm(self, levels: Levels) -> None:
         """Do the set-up of a first request, for timing."""
@@ -250,7 +248,7 @@ class FreshCopies(Copies):
     """Independent retention-replacement per copy, redrawn on request."""
 
     def copy(self, number: int) -> Codes:
-        return self._drawn(self.levels[number - 1], stream_of(self._keys[number - 1], number))
+        return self._drawn(self.levels[number - 1], stream_of(self.key, number))
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
         values = self.original.copy()

@@ -24,7 +24,7 @@ from auditor.audit.insider.feature import (
 from auditor.audit.insider.features.cells import ratio
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
-from auditor.data.columns.readings import characters, many_alike
+from auditor.data.columns.kinds import characters, many_alike
 from auditor.numerics.statistics import BY_CHANCE
 from auditor.registry import register
 
