@@ -55,12 +55,14 @@ ROWS = (100, 5_000)
 NEW = 0
 STATES = (NEW, 2, 3, 4, 6, 8)
 """Tried numbers of states. ``NEW`` stands for one of each segment of rows."""
-MOST_STEPS, WINDOW = 40, 128
-"""Most EM steps, and most rows of a window, an eighth of few rows."""
+FIRST_STEPS, MOST_STEPS, WINDOW = 8, 40, 64
+"""EM steps before the likelier start is chosen, most steps, and most rows of a window."""
 NARROW, AROUND = 0.1, 2
 """States' share of the variance at the start, and rows on either side that clusters look at."""
 SEGMENT_VALUES = 2**19
 """Approximate number of sums of segments, which bounds their rows."""
+LONGEST = 128
+"""Most rows of a segment. Its level is known to 1/128 of a row's variance."""
 LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
 """Share of the variance in levels and chance of an end at the start; least variance of noise."""
 OWN = 1e-3
@@ -88,11 +90,15 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        order = release.get("moves", s.any()) and not all(map(independent, u.T))
-        tried = STATES if order else ()
+        order = s.any() and not all(map(independent, u.T))
+        tried = release.get("states", STATES) if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
-        release.setdefault("moves", found is not None)
+        # noise hides states: noisier copies have as many, or one step fewer
+        place = STATES.index(found.size) if found else 0
+        release.setdefault(
+            "states", STATES[max(1, place - 1) : place + 1] if place else view.starts["states"]
+        )
         return Smoothed(seen.values(found.estimates if found else u * (1.0 - s)))
 
 
@@ -149,7 +155,7 @@ class Levels(NamedTuple):
     def segments(self, u: Array) -> Segments:
         """Posterior of segments of rows u, shape (n, r)."""
         v, n = u @ self.inverse.T, len(u)
-        L = min(n, 1 + SEGMENT_VALUES // u.size)
+        L = min(n, LONGEST, 1 + SEGMENT_VALUES // u.size)
         length = np.arange(L, 0, -1)
         start = np.arange(1, n + 1)[:, None] - length
         first = np.maximum(start, 0)
@@ -245,10 +251,11 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     best = new_states(u, s) if NEW in numbers else None
     failures = 0
     for K in filter(None, numbers):
-        tried = [fitted_states(u, s, x, K) for x in starts]
-        found = max((one for one in tried if one), key=lambda one: one.score, default=None)
-        if found is not None and (best is None or found.score > best.score):
-            best, failures = found, 0
+        fits = [fitted_states(clustered(u, s, x, K), u, s, FIRST_STEPS) for x in starts]
+        found = fitted_states(max(fits, key=lambda fit: fit[1])[0], u, s, MOST_STEPS)
+        kept = penalised(*found, u, s)
+        if kept and (best is None or kept.score > best.score):
+            best, failures = kept, 0
         elif failures:
             break
         else:
@@ -256,23 +263,27 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     return best
 
 
-def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
-    """K states by EM from clusters of estimates x, or None if rows have no order."""
-    n, r = u.shape
+def clustered(u: Array, s: Array, x: Array, K: int) -> States:
+    """K states of clusters of estimates x."""
     q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
     total = q.sum(axis=0) + 1.0
     m, V = q.T @ u / total[:, None], np.tile(NARROW * np.diag(1.0 - s), (K, 1, 1))
     A = q[:-1].T @ q[1:] + total / total.sum()
     A /= A.sum(axis=1, keepdims=True)
-    states, last = States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A), -np.inf
-    for _ in range(MOST_STEPS):
+    return States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A)
+
+
+def fitted_states(states: States, u: Array, s: Array, steps: int) -> tuple[States, float]:
+    """States after EM steps, and the last log-likelihood."""
+    (n, r), last = u.shape, -np.inf
+    for _ in range(steps):
         B, top = states.chances(u, s)
-        seen = windows(B, min(WINDOW, max(16, n // 8)))
-        P, moves, now = expected(states.A, states.alpha, seen)
-        if now + top.sum() - last < GAIN:
+        P, moves, now = expected(states.A, states.alpha, windows(B, min(WINDOW, max(16, n // 8))))
+        now += top.sum()
+        if now - last < GAIN:
             break
-        last, q = now + top.sum(), by_row(P)[:n]
-        b, V, m = states.given(u, s), states.prior.covariances, states.prior.means
+        last, q = now, by_row(P)[:n]
+        b, V = states.given(u, s), states.prior.covariances
         total = q.sum(axis=0) + OWN * r
         A = moves + states.alpha
         moved = np.einsum("nk,nkr->kr", q, b) / total[:, None]
@@ -281,9 +292,13 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
         V = spread / total[:, None, None] + V - Posterior(states.prior, s).gain @ V
         prior = Mixture(states.prior.weights, moved, (V + V.swapaxes(1, 2)) / 2.0)
         states = States(prior, total / total.sum(), A / A.sum(axis=1, keepdims=True))
-    alone = np.log(B @ states.alpha).sum() + top.sum()
-    cost = np.log(n) / 2.0
-    if last - alone < cost * K * (K - 1):
+    return states, last
+
+
+def penalised(states: States, log: float, u: Array, s: Array) -> Fit | None:
+    """Estimates and score of fitted states, or None if rows have no order."""
+    r, K, cost = s.size, len(states.alpha), np.log(len(u)) / 2.0
+    B, top = states.chances(u, s)
+    if log - np.log(B @ states.alpha).sum() - top.sum() < cost * K * (K - 1):
         return None
-    score = last - cost * (K * (K - 1) + K * r * (r + 3) / 2.0)
-    return Fit(K, score, states.mean(u, s))
+    return Fit(K, log - cost * (K * (K - 1) + K * r * (r + 3) / 2.0), states.mean(u, s))

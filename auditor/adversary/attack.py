@@ -329,12 +329,15 @@ class Reconstruction:
         Indices of known attributes. Their values, (b, |K|), then follow the copies.
     assigns
         Whether targets are named by a one-to-one map of largest total likeness.
+    stored
+        Whether estimates are those of the released rows, for any copies.
     """
 
     neighbours: int = 0
     known_noise: Array | None = None
     in_clear: Indices | None = None
     assigns: bool = False
+    stored: bool = False
 
     def at(self, first: int) -> Reconstruction:
         """Attack on rows from place ``first``, by default itself."""
