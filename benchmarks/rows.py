@@ -167,7 +167,7 @@ def rows(folder: Path) -> list[Row]:
         Row("`auditor --help`", [["--help"]], "import click, rich", "pass", 3.0),
         Row("`auditor check quickstart`", [["check", "quickstart"]],
             "import numpy, scipy.special, pandas", "import numpy", 3.0),
-        Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 4 * 1.94e6),
+        Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 3 * 1.16e6),
             normals(4 * 1.94e6), 12.0, long=True),
         *(
             Row(f"{name}, two workers, beside one, by the clock", [[*audited, "2"]],
