@@ -53,7 +53,7 @@ from .trend_smoother import Smoothed, check_rows, smoothed
 ROWS = (100, 5_000)
 """Fewest and most rows. EM on more takes seconds; `neighbour-mixture` fits them."""
 NEW = 0
-STATES = (NEW, 2, 3, 4, 6, 8)
+STATES = (2, NEW, 3, 4, 6, 8)
 """Tried numbers of states. ``NEW`` stands for one of each segment of rows."""
 FIRST_STEPS, MOST_STEPS, WINDOW = 8, 40, 64
 """EM steps before the likelier start is chosen, most steps, and most rows of a window."""
@@ -94,11 +94,9 @@ class HiddenMarkov(RowAttack):
         tried = release.get("states", STATES) if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
-        # noise hides states: noisier copies have as many, or one step fewer
-        place = STATES.index(found.size) if found else 0
-        release.setdefault(
-            "states", STATES[max(1, place - 1) : place + 1] if place else view.starts["states"]
-        )
+        if s.any():  # noise hides states: noisier copies have at most as many
+            few = (K for K in STATES if found and found.size <= 2 * K <= 2 * found.size)
+            release.setdefault("states", tuple(few))
         return Smoothed(seen.values(found.estimates if found else u * (1.0 - s)))
 
 
@@ -223,23 +221,24 @@ def before_each(E: Array) -> Array:
     return found
 
 
-def new_states(u: Array, s: Array) -> Fit | None:
-    """Estimates under levels that jump, or None if rows have no order."""
+def new_states(u: Array, s: Array, score: float = -np.inf) -> Fit | None:
+    """Estimates under levels that jump, or None below a score or if rows have no order."""
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
-    B = LEVEL * np.diag(1.0 - s)
-    levels = Levels.of(B, np.eye(r) - B, ENDS)
-    for _ in range(MOST_STEPS):
-        found = levels.segments(u)
-        if found.log - last < GAIN:
-            break
-        last, levels = found.log, found.fitted(levels, s)
-    found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
+    B, law, cost = LEVEL * np.diag(1.0 - s), r * (r + 1) / 2.0, np.log(n) / 2.0
     alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
-    if found.log - alone < cost * (law + 1.0):
+    more = 0.5 * n * r * np.log(2.0 * np.pi) + cost * (2.0 * law + 1.0)
+    needed = max(alone + cost * (law + 1.0), score + more)
+    following = Levels.of(B, np.eye(r) - B, ENDS)
+    for left in range(MOST_STEPS, 0, -1):
+        levels, found = following, following.segments(u)
+        gain = found.log - last
+        # later steps gain less
+        if gain < GAIN or found.log + left * gain < needed:
+            break
+        last, following = found.log, found.fitted(levels, s)
+    if found.log < needed:
         return None
-    estimates = u - (found.v - found.levels) @ levels.inverse * s
-    log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
-    return Fit(NEW, log - cost * (2.0 * law + 1.0), estimates)
+    return Fit(NEW, found.log - more, u - (found.v - found.levels) @ levels.inverse * s)
 
 
 def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
@@ -248,18 +247,20 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
     starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
-    best = new_states(u, s) if NEW in numbers else None
-    failures = 0
-    for K in filter(None, numbers):
-        fits = [fitted_states(clustered(u, s, x, K), u, s, FIRST_STEPS) for x in starts]
-        found = fitted_states(max(fits, key=lambda fit: fit[1])[0], u, s, MOST_STEPS)
-        kept = penalised(*found, u, s)
-        if kept and (best is None or kept.score > best.score):
-            best, failures = kept, 0
-        elif failures:
-            break
+    best, failures = None, 0
+    for K in numbers:
+        if K == NEW:
+            found = new_states(u, s, best.score if best else -np.inf)
         else:
+            fits = [fitted_states(clustered(u, s, x, K), u, s, FIRST_STEPS) for x in starts]
+            likelier = max(fits, key=lambda fit: fit[1])[0]
+            found = penalised(*fitted_states(likelier, u, s, MOST_STEPS), u, s)
+        if found and (best is None or found.score > best.score):
+            best, failures = found, 0
+        elif K != NEW:
             failures += 1
+        if failures == 2:
+            break
     return best
 
 
