@@ -406,6 +406,11 @@ class RowAttack(Attack):
     """Whether the best combination (Gaussian noise of one shape) or the least perturbed copy (one
     process) suffices; coalitions with equal ones are attacked once."""
 
+    @property
+    def least_squares(self) -> bool:
+        """Whether its error is least at its fit, so that error bars may hold the fit fixed."""
+        return True
+
     @abstractmethod
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         """Attack fitted to one coalition.

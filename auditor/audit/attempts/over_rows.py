@@ -67,7 +67,8 @@ def row_errors(
     elif opened.steadied(knowledge) and any(one.stored for one in fitted):
         bar = opened.fallback if opened.replicated else "jackknife"
     elif not opened.replicated:
-        again = None if attack.jumps else _held_fixed(opened, knowledge, fits)
+        if attack.least_squares and not attack.jumps:
+            again = _held_fixed(opened, knowledge, fits)
         if again is None:
             again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts)
     if again is None:
