@@ -32,7 +32,7 @@ Try = tuple[Attack, Knowledge, int]
 """An attack, a state of knowledge that it can use, and its number of coalitions."""
 
 # seconds
-RELEASE, VALUE, PRODUCT = 0.015, 1e-7, 1e-10  # also of its tests; a product of second moments
+RELEASE, VALUE, PRODUCT = 5e-3, 1e-7, 1e-10  # a product of second moments
 ATTEMPT, COALITION = 4e-3, 5e-5  # a linear attack
 WEIGHT, SOLVE = 5e-8, 1.5e-9  # a weight of one copy; an entry of the matrix to solve for
 LEARNT, APPLIED = 20_000, 1e-7  # most rows to learn from, and a value of the other rows
