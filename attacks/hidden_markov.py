@@ -53,14 +53,16 @@ from .trend_smoother import Smoothed, check_rows, smoothed
 ROWS = (100, 5_000)
 """Fewest and most rows. EM on more takes seconds; `neighbour-mixture` fits them."""
 NEW = 0
-STATES = (NEW, 2, 3, 4, 6, 8)
+STATES = (2, NEW, 3, 4, 6, 8)
 """Tried numbers of states. ``NEW`` stands for one of each segment of rows."""
-MOST_STEPS, WINDOW = 40, 128
-"""Most EM steps, and most rows of a window, an eighth of few rows."""
+FIRST_STEPS, MOST_STEPS, WINDOW = 8, 40, 64
+"""EM steps before the likelier start is chosen, most steps, and most rows of a window."""
 NARROW, AROUND = 0.1, 2
 """States' share of the variance at the start, and rows on either side that clusters look at."""
 SEGMENT_VALUES = 2**19
 """Approximate number of sums of segments, which bounds their rows."""
+LONGEST = 128
+"""Most rows of a segment. Its level is known to 1/128 of a row's variance."""
 LEVEL, ENDS, LEAST = 0.7, 0.05, 1e-6
 """Share of the variance in levels and chance of an end at the start; least variance of noise."""
 OWN = 1e-3
@@ -88,11 +90,13 @@ class HiddenMarkov(RowAttack):
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
         u = np.concatenate([*map(seen.coordinates, blocks)])
-        order = release.get("moves", s.any()) and not all(map(independent, u.T))
-        tried = STATES if order else ()
+        order = s.any() and not all(map(independent, u.T))
+        tried = release.get("states", STATES) if order else ()
         found = best_states(u, s, view.starts.get("states", tried))
         view.starts.setdefault("states", (found.size,) if found else ())
-        release.setdefault("moves", found is not None)
+        if s.any():  # noise hides states: noisier copies have at most as many
+            few = (K for K in STATES if found and found.size <= 2 * K <= 2 * found.size)
+            release.setdefault("states", tuple(few))
         return Smoothed(seen.values(found.estimates if found else u * (1.0 - s)))
 
 
@@ -149,7 +153,7 @@ class Levels(NamedTuple):
     def segments(self, u: Array) -> Segments:
         """Posterior of segments of rows u, shape (n, r)."""
         v, n = u @ self.inverse.T, len(u)
-        L = min(n, 1 + SEGMENT_VALUES // u.size)
+        L = min(n, LONGEST, 1 + SEGMENT_VALUES // u.size)
         length = np.arange(L, 0, -1)
         start = np.arange(1, n + 1)[:, None] - length
         first = np.maximum(start, 0)
@@ -217,23 +221,24 @@ def before_each(E: Array) -> Array:
     return found
 
 
-def new_states(u: Array, s: Array) -> Fit | None:
-    """Estimates under levels that jump, or None if rows have no order."""
+def new_states(u: Array, s: Array, score: float = -np.inf) -> Fit | None:
+    """Estimates under levels that jump, or None below a score or if rows have no order."""
     (n, r), s, last = u.shape, np.maximum(s, LEAST), -np.inf
-    B = LEVEL * np.diag(1.0 - s)
-    levels = Levels.of(B, np.eye(r) - B, ENDS)
-    for _ in range(MOST_STEPS):
-        found = levels.segments(u)
-        if found.log - last < GAIN:
-            break
-        last, levels = found.log, found.fitted(levels, s)
-    found, law, cost = levels.segments(u), r * (r + 1) / 2.0, np.log(n) / 2.0
+    B, law, cost = LEVEL * np.diag(1.0 - s), r * (r + 1) / 2.0, np.log(n) / 2.0
     alone = -0.5 * n * (np.linalg.slogdet(u.T @ u / n)[1] + r)
-    if found.log - alone < cost * (law + 1.0):
+    more = 0.5 * n * r * np.log(2.0 * np.pi) + cost * (2.0 * law + 1.0)
+    needed = max(alone + cost * (law + 1.0), score + more)
+    following = Levels.of(B, np.eye(r) - B, ENDS)
+    for left in range(MOST_STEPS, 0, -1):
+        levels, found = following, following.segments(u)
+        gain = found.log - last
+        # later steps gain less
+        if gain < GAIN or found.log + left * gain < needed:
+            break
+        last, following = found.log, found.fitted(levels, s)
+    if found.log < needed:
         return None
-    estimates = u - (found.v - found.levels) @ levels.inverse * s
-    log = found.log - 0.5 * n * r * np.log(2.0 * np.pi)
-    return Fit(NEW, log - cost * (2.0 * law + 1.0), estimates)
+    return Fit(NEW, found.log - more, u - (found.v - found.levels) @ levels.inverse * s)
 
 
 def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
@@ -242,37 +247,44 @@ def best_states(u: Array, s: Array, numbers: Sequence[int]) -> Fit | None:
     windows_u = np.lib.stride_tricks.sliding_window_view(near, 2 * AROUND + 1, axis=0)
     L, d, _ = np.linalg.svd(windows_u.reshape(len(u), -1), full_matrices=False)
     starts = (L * d)[:, : s.size], smoothed(u.T, s, trend=False)[0].T
-    best = new_states(u, s) if NEW in numbers else None
-    failures = 0
-    for K in filter(None, numbers):
-        tried = [fitted_states(u, s, x, K) for x in starts]
-        found = max((one for one in tried if one), key=lambda one: one.score, default=None)
-        if found is not None and (best is None or found.score > best.score):
-            best, failures = found, 0
-        elif failures:
-            break
+    best, failures = None, 0
+    for K in numbers:
+        if K == NEW:
+            found = new_states(u, s, best.score if best else -np.inf)
         else:
+            fits = [fitted_states(clustered(u, s, x, K), u, s, FIRST_STEPS) for x in starts]
+            likelier = max(fits, key=lambda fit: fit[1])[0]
+            found = penalised(*fitted_states(likelier, u, s, MOST_STEPS), u, s)
+        if found and (best is None or found.score > best.score):
+            best, failures = found, 0
+        elif K != NEW:
             failures += 1
+        if failures == 2:
+            break
     return best
 
 
-def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
-    """K states by EM from clusters of estimates x, or None if rows have no order."""
-    n, r = u.shape
+def clustered(u: Array, s: Array, x: Array, K: int) -> States:
+    """K states of clusters of estimates x."""
     q = np.eye(K)[scipy.cluster.vq.kmeans2(x, K, minit="++", seed=np.random.default_rng(K))[1]]
     total = q.sum(axis=0) + 1.0
     m, V = q.T @ u / total[:, None], np.tile(NARROW * np.diag(1.0 - s), (K, 1, 1))
     A = q[:-1].T @ q[1:] + total / total.sum()
     A /= A.sum(axis=1, keepdims=True)
-    states, last = States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A), -np.inf
-    for _ in range(MOST_STEPS):
+    return States(Mixture(np.full(K, 1.0 / K), m, V), total / total.sum(), A)
+
+
+def fitted_states(states: States, u: Array, s: Array, steps: int) -> tuple[States, float]:
+    """States after EM steps, and the last log-likelihood."""
+    (n, r), last = u.shape, -np.inf
+    for _ in range(steps):
         B, top = states.chances(u, s)
-        seen = windows(B, min(WINDOW, max(16, n // 8)))
-        P, moves, now = expected(states.A, states.alpha, seen)
-        if now + top.sum() - last < GAIN:
+        P, moves, now = expected(states.A, states.alpha, windows(B, min(WINDOW, max(16, n // 8))))
+        now += top.sum()
+        if now - last < GAIN:
             break
-        last, q = now + top.sum(), by_row(P)[:n]
-        b, V, m = states.given(u, s), states.prior.covariances, states.prior.means
+        last, q = now, by_row(P)[:n]
+        b, V = states.given(u, s), states.prior.covariances
         total = q.sum(axis=0) + OWN * r
         A = moves + states.alpha
         moved = np.einsum("nk,nkr->kr", q, b) / total[:, None]
@@ -281,9 +293,13 @@ def fitted_states(u: Array, s: Array, x: Array, K: int) -> Fit | None:
         V = spread / total[:, None, None] + V - Posterior(states.prior, s).gain @ V
         prior = Mixture(states.prior.weights, moved, (V + V.swapaxes(1, 2)) / 2.0)
         states = States(prior, total / total.sum(), A / A.sum(axis=1, keepdims=True))
-    alone = np.log(B @ states.alpha).sum() + top.sum()
-    cost = np.log(n) / 2.0
-    if last - alone < cost * K * (K - 1):
+    return states, last
+
+
+def penalised(states: States, log: float, u: Array, s: Array) -> Fit | None:
+    """Estimates and score of fitted states, or None if rows have no order."""
+    r, K, cost = s.size, len(states.alpha), np.log(len(u)) / 2.0
+    B, top = states.chances(u, s)
+    if log - np.log(B @ states.alpha).sum() - top.sum() < cost * K * (K - 1):
         return None
-    score = last - cost * (K * (K - 1) + K * r * (r + 3) / 2.0)
-    return Fit(K, score, states.mean(u, s))
+    return Fit(K, log - cost * (K * (K - 1) + K * r * (r + 3) / 2.0), states.mean(u, s))

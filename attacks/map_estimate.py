@@ -92,6 +92,10 @@ class MaximumAPosteriori(RowAttack):
             None, description="bins of a reconstructed prior; by default 100 to 400"
         )
 
+    @property
+    def least_squares(self) -> bool:
+        return self.parameters.estimate == "mean"
+
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
         if p.prior == "flat":

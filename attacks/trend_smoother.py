@@ -139,6 +139,7 @@ class Smoothed(Reconstruction):
 
     estimates: Array
     first: int = 0
+    stored = True
 
     def at(self, first: int) -> Smoothed:
         return replace(self, first=first)

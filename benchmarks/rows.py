@@ -172,8 +172,8 @@ def rows(folder: Path) -> list[Row]:
         Row("`auditor --help`", [["--help"]], "import click, rich", "pass", 3.0),
         Row("`auditor check quickstart`", [["check", "quickstart"]],
             "import numpy, scipy.special, pandas", "import numpy", 3.0),
-        Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 4 * 1.94e6),
-            normals(4 * 1.94e6), 12.0),
+        Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 3 * 1.16e6),
+            normals(3 * 1.16e6), 3.0, seconds=True),
         *(
             Row(f"{name}, two workers, beside one, by the clock", [[*audited, "2"]],
                 f"from auditor.cli import main; import sys; sys.argv[1:] = {[*audited, '1']}; main()",
@@ -185,7 +185,7 @@ def rows(folder: Path) -> list[Row]:
             )
         ),
         Row("`auditor run quickstart --budget 5s`", [[*quickstart, "1", "--budget", "5s"]],
-            normals(4 * 1.94e6), "import numpy", 10.0),
+            normals(3 * 1.16e6), "import numpy", 5.0, seconds=True),
         Row("`auditor new` and `run`, 20,000 × 7 with three categories",
             [["new", drafted, "--data", mixed, "--force"], ["run", drafted, "-o", out, "-q", "-j", "1"]],
             normals(2e7), "import pandas, scipy.special, sklearn.ensemble", 15.0, seconds=True),

@@ -329,12 +329,15 @@ class Reconstruction:
         Indices of known attributes. Their values, (b, |K|), then follow the copies.
     assigns
         Whether targets are named by a one-to-one map of largest total likeness.
+    stored
+        Whether estimates are those of the released rows, for any copies.
     """
 
     neighbours: int = 0
     known_noise: Array | None = None
     in_clear: Indices | None = None
     assigns: bool = False
+    stored: bool = False
 
     def at(self, first: int) -> Reconstruction:
         """Attack on rows from place ``first``, by default itself."""
@@ -402,6 +405,11 @@ class RowAttack(Attack):
     combines: ClassVar[bool] = False
     """Whether the best combination (Gaussian noise of one shape) or the least perturbed copy (one
     process) suffices; coalitions with equal ones are attacked once."""
+
+    @property
+    def least_squares(self) -> bool:
+        """Whether its error is least at its fit, so that error bars may hold the fit fixed."""
+        return True
 
     @abstractmethod
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:

@@ -17,7 +17,7 @@ from auditor.adversary.attack import Attack, LinearAttack, expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import release_copies
 from auditor.audit.measures.every_cell import OWN_RECORDS
-from auditor.audit.numeric.error_tally import KEEP_BYTES, ROWS_AGAIN
+from auditor.audit.numeric.error_tally import FEWEST_HELD, KEEP_BYTES
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -32,7 +32,7 @@ Try = tuple[Attack, Knowledge, int]
 """An attack, a state of knowledge that it can use, and its number of coalitions."""
 
 # seconds
-RELEASE, VALUE, PRODUCT = 0.015, 1e-7, 1e-10  # also of its tests; a product of second moments
+RELEASE, VALUE, PRODUCT = 5e-3, 1e-7, 1e-10  # a product of second moments
 ATTEMPT, COALITION = 4e-3, 5e-5  # a linear attack
 WEIGHT, SOLVE = 5e-8, 1.5e-9  # a weight of one copy; an entry of the matrix to solve for
 LEARNT, APPLIED = 20_000, 1e-7  # most rows to learn from, and a value of the other rows
@@ -125,7 +125,7 @@ def _seconds(
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     replicated = here.replicates >= FEWEST_REPLICATES
     # fits to a large table are held, unless more records steady no error
-    held = replicated or (n > ROWS_AGAIN and not scheme.has_matrices and not s)
+    held = replicated or (n > FEWEST_HELD and not scheme.has_matrices and not s)
     seconds = RELEASE + (scheme.making_seconds(levels, n, N) if levels else 0.0)
     drawn = VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2
     seconds += CODE * n * (M + 1) if s else drawn

@@ -62,7 +62,10 @@ def test_every_figure_of_files_has_an_error_bar(tmp_path, law):
     assert found.std_error.notna().all()
     assert result.expectations[0].status == "holds"
     if law:
-        assert set(found[found.attack == "distribution-analysis"].error_bar) == {"redraws"}
+        assert set(found[found.attack == "distribution-analysis"].error_bar) == {
+            "redraws",
+            "sampling",
+        }
 
 
 def test_some_records_of_a_large_table_give_the_error_bar_of_all(tmp_path, monkeypatch):
@@ -79,15 +82,17 @@ def test_some_records_of_a_large_table_give_the_error_bar_of_all(tmp_path, monke
 
 
 def test_attacks_are_judged_on_some_records_of_a_large_table(tmp_path, monkeypatch):
-    """Of 2,000 of 8,000 records: an error of as many, also if the file is sorted by an attribute."""
+    """2,000 of 8,000 records, also of a sorted file; all if an attack stores its estimates."""
     scheme = {"name": "corner-wave", "levels": [0.5, 4.0]}
 
-    def judged(**more):
-        found = figures(audit(tmp_path, 8_000, scheme, ["mixture-estimate"], **more))
+    def judged(attack="mixture-estimate", **more):
+        found = figures(audit(tmp_path, 8_000, scheme, [attack], **more))
         return found[found.metric == "normalized_error"].reset_index(drop=True)
 
-    whole = judged()
+    whole, smooth = judged(), judged("matern-smoother")
+    assert (smooth.std_error > 0).all()
     monkeypatch.setattr(over_rows, "MOST_JUDGED", 2_000)
+    pd.testing.assert_frame_equal(judged("matern-smoother"), smooth)
     for part in (judged(), judged(in_order=True)):
         assert set(part.error_bar) == {"jackknife"}
         assert ((part.value - whole.value).abs() < 4.5 * part.std_error).all()

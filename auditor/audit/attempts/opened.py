@@ -11,7 +11,7 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of
-from auditor.audit.numeric.error_tally import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
+from auditor.audit.numeric.error_tally import FEWEST_HELD, HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.release import Release, open_release
 from auditor.audit.numeric.views import Gathered
@@ -85,8 +85,9 @@ class Opened:
         """Runs of the records that are perturbed again."""
         rows, width = self.release.table.rows, self.release.table.width
         most = min(ROWS_AGAIN if self._steadied else MOST_AGAIN, BLOCK_VALUES // width)
-        run, apart = max(1, most // RUNS), rows // RUNS
-        if run >= apart:
+        apart = rows // RUNS
+        run = max(1, min(most // RUNS, apart))
+        if rows <= (FEWEST_HELD if self._steadied else most):
             return [slice(0, rows)]
         return [slice(k * apart, k * apart + run) for k in range(RUNS)]
 

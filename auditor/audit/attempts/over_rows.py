@@ -64,8 +64,11 @@ def row_errors(
     if sum(counts) < judged:
         sums, bar = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0), "jackknife"
         counts = np.reshape(counts, (-1, PHASES)).sum(axis=0).tolist()
+    elif opened.steadied(knowledge) and any(one.stored for one in fitted):
+        bar = opened.fallback if opened.replicated else "jackknife"
     elif not opened.replicated:
-        again = None if attack.jumps else _held_fixed(opened, knowledge, fits)
+        if attack.least_squares and not attack.jumps:
+            again = _held_fixed(opened, knowledge, fits)
         if again is None:
             again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts)
     if again is None:
@@ -100,7 +103,7 @@ def _over_rows(
     fits = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
     blocks, counts = opened.judged(knowledge)
     apart = min(sum(map(sum, counts)) // MOST_JUDGED, min(map(sum, counts)) // PHASES)
-    alone = not attack.jumps and not most_neighbours(fits[0])
+    alone = not (attack.jumps or most_neighbours(fits[0]) or any(one.stored for one in fits[0]))
     alone &= all(one.tolerance is None for one in counters)
     if apart > 1 and alone and opened.steadied(knowledge) and not tally.in_order:
         if not opened.replicated:
