@@ -60,8 +60,9 @@ ROUNDS, LEAST_SPREAD = 2, 1e-4
 """Rounds of expectation propagation, and least remaining share of a variance."""
 PROBE = 0.3
 """Step of numerical slopes, in deviations of the noise; shorter ones miss jumps."""
-SLIGHT, LEAST_GAIN = 0.05, 0.01
-"""Weight of a mean, and gain over a linear error, below which it is not worth its time."""
+SLIGHT, LEAST_GAIN, ENOUGH = 0.05, 0.01, 0.5
+"""Weight of a mean, and relative gain, below which it is not worth its time; standard errors of gain
+that always suffice: one far row gains about one."""
 FIRM = 1e4
 """Weight of an equation that must hold."""
 NORMAL, SURE_OF = 3.0, 2.0
@@ -340,8 +341,10 @@ def averaged(
         mixed, slope = (np.einsum("en,ebn->bn", w, part[:count]) for part in (errors, slopes))
         gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
         # the less a linear error leaves, the less a gain is likely; a slight one is not worth its time
-        most = np.maximum(slopes[1].mean(axis=0), FAINT)
-        least = np.maximum(LEAST_GAIN * most, SURE_OF * gain.var(axis=0) / len(v) / most)
+        most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0) / np.sqrt(len(v))
+        left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
+        least = np.minimum(SURE_OF * sure**2 / most, ENOUGH * sure)
+        least = np.maximum(least, LEAST_GAIN * np.clip(left, 0.0, most))
         unsure = gain.mean(axis=0) < least
         return np.where(unsure, np.eye(count)[:, :1], w), np.where(unsure, 0.0, gain)
 
