@@ -13,6 +13,9 @@
 ``b`` is affine in ``u``, so a step needs each component's weighted moments of ``u`` and K matrices of
 shape (r, r). Noise of another law has its own expected moments (``_expectation_propagation``).
 
+*Long tails.* If a row is too far for a normal, each mixture keeps wider ones, up to that row's
+likeliest width, with the weight of one row each. A row far from all others then keeps its place.
+
 The number of components doubles from 1 while the held-out likelihood rises by a standard error. A
 component shares as many rows with all others as it has dimensions, and one: few rows then suffice.
 
@@ -33,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array, unprinted
+from auditor.plugin import Array, scipy, unprinted
 
 CHUNK_VALUES = 2**14
 """Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
@@ -60,6 +63,10 @@ ROWS_PER_COMPONENT, ROWS_PER_PARAMETER = 15, 5
 """Rows per component, and per parameter where noise-free entries let no component share rows."""
 LONG_TAILED = 1.0
 """Excess kurtosis of noise-free values beyond which halves differ in width."""
+UNLIKELY = 1e-3
+"""Chance that normal rows have one that is too far for a normal."""
+FARTHER, LEAST_WIDER = 9.0, 2.0
+"""Ratio of the variances of wider normals, and their least multiple of the first."""
 PATIENCE = 2
 """Unsuccessful doublings before the search ends: two components may not fit eight clusters."""
 
@@ -75,15 +82,22 @@ class Mixture:
     means : ndarray of shape (K, r)
     covariances : ndarray of shape (K, r, r)
         Positive semi-definite.
+    fixed : int
+        Number of last components that EM leaves as they are, each with the weight of one row.
     """
 
     weights: Array
     means: Array
     covariances: Array
+    fixed: int = 0
 
     @property
     def size(self) -> int:
         return len(self.weights)
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        return self.weights, self.means, self.covariances
 
 
 class Posterior:
@@ -287,7 +301,32 @@ def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, 
         V += shared * common(prior, rows.s)
     V /= (total + shared)[:, None, None]
     V = (V + V.swapaxes(1, 2)) / 2.0
-    return Mixture(total / total.sum(), prior.means + moved, V), found.log_likelihood
+    free = prior.size - prior.fixed
+    total[free:] = 1.0
+    moved[free:], V[free:] = 0.0, prior.covariances[free:]
+    return Mixture(total / total.sum(), prior.means + moved, V, prior.fixed), found.log_likelihood
+
+
+def long_tailed(start: Mixture, rows: NoisyRows) -> Mixture:
+    """Add wider normals if a row is too far for one, up to that row's likeliest width.
+
+    A row that no other component explains, in or out of sample, then keeps its place.
+    """
+    n, r = rows.u.shape
+    m, V = start.means, np.diag(np.diag(start.covariances[0]))
+    variance = np.diag(V) + rows.s + GRAIN
+    farthest = ((rows.u - m) ** 2 / variance).sum(axis=1).max()
+    if farthest < scipy.special.chdtri(r, UNLIKELY / n):
+        return start
+    count = int(np.log(max(farthest / r / LEAST_WIDER, 1.0)) / np.log(FARTHER)) + 1
+    widths = farthest / r / FARTHER ** np.arange(count)
+    weights = np.full(widths.size, 1.0 / n)
+    return Mixture(
+        np.append(1.0 - weights.sum(), weights),
+        np.tile(m, (widths.size + 1, 1)),
+        np.concatenate([start.covariances, np.multiply.outer(widths, V)]),
+        widths.size,
+    )
 
 
 def rows_of_own(r: int) -> int:
@@ -318,13 +357,15 @@ def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
     place. The pair keeps the component's mean and covariance.
     """
     q, _ = rows.chances(prior)
-    heaviest = np.argsort(-prior.weights, kind="stable")[: most - prior.size]
+    heaviest = np.argsort(-prior.weights[: prior.size - prior.fixed], kind="stable")[
+        : most - prior.size
+    ]
     parts = [
         _halves(*each, rows, q[k]) if k in heaviest else [each]
         for k, each in enumerate(zip(prior.weights, prior.means, prior.covariances, strict=True))
     ]
     weights, means, covariances = zip(*chain.from_iterable(parts), strict=True)
-    return Mixture(np.array(weights), np.array(means), np.array(covariances))
+    return Mixture(np.array(weights), np.array(means), np.array(covariances), prior.fixed)
 
 
 def _halves(
@@ -358,14 +399,14 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     ``A`` has shape (N, r): attributes in the coordinates of ``u``.
     """
     covariances = prior.covariances.copy()
-    for V in covariances:
+    for V in covariances[: prior.size - prior.fixed]:
         for a, noise in zip(A, A**2 @ s, strict=True):
             along = V @ a
             # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
             # others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
-    return Mixture(prior.weights, prior.means, covariances)
+    return Mixture(prior.weights, prior.means, covariances, prior.fixed)
 
 
 def learn(
@@ -374,8 +415,8 @@ def learn(
     """Fit a mixture to noisy rows, with the number of components validated.
 
     ``start`` has one component, and ``A``, shape (N, r), the attributes in the coordinates of ``u``.
-    Each size must raise the likelihood of held-out rows. Of these, the least ``risk`` on the same
-    rows is chosen, or the largest.
+    Each size must raise the likelihood of held-out rows. ``start`` is chosen if its ``risk`` on the
+    same rows is less by a standard error.
     """
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
@@ -385,28 +426,37 @@ def learn(
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
     held, plain = rows.part(~teaching), NoisyRows(rows.u, rows.s, rows.fourth)
     rest = plain.part(teaching)  # noise of another law is fitted as normal first
-    found, tried = [start], start
-    judged, failures = held.chances(start)[1], 0
+
+    def fitted(grown: Mixture) -> tuple[Mixture, Array]:
+        """Of EM's results with and without atoms, the likelier of held-out rows."""
+        tried = climbed(grown, rest, SEARCHED)
+        pointed, fits = with_atoms(tried, rest.s, A), [tried]
+        if not np.array_equal(pointed.covariances, tried.covariances):
+            fits.insert(0, climbed(pointed, rest, SEARCHED))
+        each = [(mixture, held.chances(mixture)[1]) for mixture in fits]
+        return max(each, key=lambda fit: float(fit[1].sum()))
+
+    tried, judged, failures = long_tailed(start, plain), held.chances(start)[1], 0
+    best, most = start, most + tried.fixed
+    if tried.fixed:
+        tried, judged = fitted(tried)
+        best = tried
     while tried.size < most and failures < PATIENCE:
-        grown = split(tried, rest, min(2 * tried.size, most))
+        grown = split(tried, rest, min(2 * tried.size - tried.fixed, most))
         if grown.size == tried.size:
             break
-        fitted = [climbed(grown, rest, SEARCHED)]
-        pointed = with_atoms(fitted[0], rest.s, A)
-        if not np.array_equal(pointed.covariances, fitted[0].covariances):
-            fitted.insert(0, climbed(pointed, rest, SEARCHED))
-        fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
-        tried, likelihood = max(fits, key=lambda fit: float(fit[1].sum()))
+        tried, likelihood = fitted(grown)
         gained = likelihood - judged
         if gained.mean() > rows.error + rows.sure_of * gained.std() / np.sqrt(gained.size):
-            found, judged, failures = [*found, tried], likelihood, 0
+            best, judged, failures = tried, likelihood, 0
         else:
             failures += 1
-    best = found[-1]
     if placing is not None and best is not start and n <= FIRST_LOOK:
-        risks = [placing(mixture, rows.part(teaching)).risk(held).mean() for mixture in found]
-        best = found[int(np.argmin(risks))]
+        one, many = (placing(each, rows.part(teaching)).risk(held) for each in (start, best))
+        gained = many - one
+        if gained.mean() > gained.std() / np.sqrt(gained.size):
+            best = start
     if best is start:
-        return best
+        return start
     best = climbed(best, plain, SETTLED)
     return best if type(rows) is NoisyRows else climbed(best, rows, SETTLED)

@@ -14,8 +14,8 @@
 For one component of independent attributes, ``h f`` is the nonparametric maximum likelihood
 estimate of each distribution. Components narrower than a fifth of the step are widened; each keeps
 its weight on the points. Weights must raise the likelihood of held-out rows. A step counts as
-public. Attributes are reweighted one at a time, or together by expectation propagation (minka2001).
-Under one normal, independent components ``R v`` by FastICA may replace attributes.
+public. Attributes are reweighted one at a time, together by expectation propagation (minka2001), or
+alone; under one normal also independent components ``R v`` by FastICA. ``averaged`` weighs all means.
 """
 
 from __future__ import annotations
@@ -26,9 +26,17 @@ import numpy as np
 
 from auditor.numerics.blocks import evenly
 from auditor.numerics.truncated_normal import matched, propagated
-from auditor.plugin import Array, unprinted
+from auditor.plugin import Array, scipy, unprinted
 
-from ._deconvolution import CHUNK_VALUES, GRAIN, Mixture, NoisyRows, Posterior, normalised
+from ._deconvolution import (
+    CHUNK_VALUES,
+    GRAIN,
+    Mixture,
+    NoisyRows,
+    Posterior,
+    long_tailed,
+    normalised,
+)
 from ._fastica import TRIED_REST, TRIED_STEPS, fixed_point, orthogonal
 from ._fits import fitted_once
 
@@ -38,14 +46,25 @@ CONTINUOUS = 2.0
 """Points per deviation of the noise without a coarse step. Sums are then integrals to 1e-8."""
 LEAST_WIDTH = 0.2
 """Least deviation of a component, in steps, so that an atom reaches its nearest point."""
-FITTED_ROWS, MOST_STEPS, GAIN = 1_500, 60, 0.1
-"""Rows that weights are fitted to, most EM steps, and the log-likelihood that a step must gain."""
+FITTED_ROWS, MOST_STEPS, EARLY, GAIN = 1_500, 60, 0.1, 0.003
+"""Rows that weights are fitted to, most EM steps, and the log-likelihoods that a step must gain."""
+LONGER, LONGEST = 1.5, 16.0
+"""Growth of EM's step, and its most, as a power of EM's ratio."""
+FINE = 8.0
+"""Points per deviation of the noise between which means of one direction are linear."""
+REACH = 4.0
+"""Deviations of the noise from a value to the farthest point that it can have."""
 BROAD = 1e-3
 """Weight of a component that reaches all points, where a normal prior would vanish."""
 ROUNDS, LEAST_SPREAD = 2, 1e-4
 """Rounds of expectation propagation, and least remaining share of a variance."""
-PROBE = 1e-3
-"""Step of numerical derivatives, in deviations of the noise."""
+PROBE = 0.3
+"""Step of numerical slopes, in deviations of the noise; shorter ones miss jumps."""
+SLIGHT, LEAST_GAIN, ENOUGH = 0.05, 0.01, 0.5
+"""Weight of a mean, and relative gain, below which it is not worth its time; standard errors of gain
+that always suffice: one far row gains about one."""
+FIRM = 1e4
+"""Weight of an equation that must hold."""
 NORMAL, SURE_OF = 3.0, 2.0
 """Standard errors of kurtosis within which components are not sought, and that an error must fall."""
 FAINT, FLOOR = 1e-300, 1e-12
@@ -84,12 +103,12 @@ class OnLattices:
         heaps = [len(self.heaps[j][1]) if j in self.heaps else 0 for j in range(len(self.A))]
         return self.posterior.parameters + np.array(heaps)
 
-    def mean(self, v: Array, mean: Array | None = None) -> Array:
-        """``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
+    def mean(self, v: Array) -> Array:
+        """``x̂``, shape (b, N)."""
         if self.jointly:
             parts = evenly(0, len(v), self.A.size * self.posterior.size, CHUNK_VALUES)
             return np.concatenate([self._together(v[start:stop]) for start, stop in parts])
-        x = self.mu + (self.posterior.mean(v) if mean is None else mean) @ self.A.T
+        x = self.mu + self.posterior.mean(v) @ self.A.T
         for j, (points, h) in self.heaps.items():
             wide = widened(self.posterior, self.A, j, points - self.mu[j])
             for start, stop in evenly(0, len(v), len(h), 16 * CHUNK_VALUES):
@@ -102,7 +121,7 @@ class OnLattices:
         prior, gain, A = self.posterior.prior, self.A @ self.posterior.gain, self.A
         m, B = prior.means[:, :, None], (A - gain) @ prior.covariances @ A.T
         for j, (points, _) in self.heaps.items():
-            B[:, j, j] = np.maximum(B[:, j, j], (LEAST_WIDTH * (points[1] - points[0])) ** 2)
+            B[:, j, j] = np.maximum(B[:, j, j], (LEAST_WIDTH * (np.diff(points).min())) ** 2)
         zero = np.zeros((len(A), len(m), len(v)))
         known = zero, zero, zero, np.repeat(np.moveaxis(B, 0, 2)[..., None], len(v), 3), zero[0]
 
@@ -121,52 +140,98 @@ class OnLattices:
         q, _ = normalised(np.log(np.maximum(self.posterior.chances(v)[0], FAINT)) + log_mass)
         return self.mu + (q * (b + moved)).sum(axis=1).T
 
+    def moments(self, v: Array) -> tuple[Array, Array]:
+        """Posterior means and variances, shapes (b, N)."""
+        x, variance = np.empty((2, len(v), len(self.A)))
+        for j, a in enumerate(self.A):
+            if j in self.heaps:
+                points, h = self.heaps[j]
+                points = points - self.mu[j]
+                wide = widened(self.posterior, self.A, j, points)
+                q, b = h * densities(wide, v, a, points)[0], points
+                q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
+            else:
+                q, b, std = (part.T for part in self.posterior.along(v, a)[:3])
+            x[:, j] = (q * b).sum(axis=1)
+            variance[:, j] = (q * (b**2 + std**2)).sum(axis=1) - x[:, j] ** 2
+        return self.mu + x, variance
+
     def risk(self, rows: NoisyRows) -> Array:
         """Each row's estimated squared error over the noise's, summed, shape (b,).
 
         ``Σ_j ((x̂_j − y_j)² + 2 Var_j)/S_jj − 1``: unbiased, as the derivative of a posterior mean
         along the noise's covariance is a posterior variance (stein1981).
         """
-        v, noise = rows.u, self.A**2 @ self.posterior.noise
-        found = np.zeros(len(v))
-        for j in np.flatnonzero(noise > 0.0).tolist():
-            y = v @ self.A[j]
-            if j in self.heaps:
-                points, h = self.heaps[j]
-                points = points - self.mu[j]
-                wide = widened(self.posterior, self.A, j, points)
-                q, b = h * densities(wide, v, self.A[j], points)[0], points
-                q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
-            else:
-                q, b, std = (part.T for part in self.posterior.along(v, self.A[j])[:3])
-            x = (q * b).sum(axis=1)
-            variance = (q * (b**2 + std**2)).sum(axis=1) - x**2
-            found += ((x - y) ** 2 + 2.0 * variance) / noise[j] - 1.0
-        return found
+        noise, (x, variance) = self.A**2 @ self.posterior.noise, self.moments(rows.u)
+        seen, off = noise > 0.0, x - self.mu - rows.u @ self.A.T
+        return ((off**2 + 2.0 * variance)[:, seen] / noise[seen] - 1.0).sum(axis=1)
 
 
 @unprinted
-class Unmixed:
-    """Posterior means of attributes, ``mu + A v``, from means of independent components ``R v``.
+class Margins:
+    """Posterior means of attributes, ``mu + B c``, from independent directions ``c = R v``.
 
-    ``components`` have ``R``, shape (r, r) and orthogonal, as their ``A``.
+    Attributes
+    ----------
+    R : ndarray of shape (C, r)
+    B : ndarray of shape (N, C)
+    mu : ndarray of shape (N,)
+    each : list of C OnLattices
+        Posterior of each direction, given the direction's copy alone.
     """
 
-    components: OnLattices
-    A: Array
+    R: Array
+    B: Array
     mu: Array
+    each: list[OnLattices]
 
-    @property
-    def posterior(self) -> Posterior:
-        return self.components.posterior
+    @classmethod
+    def of(
+        cls, R: Array, B: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRows
+    ) -> Margins:
+        """Weights of each direction learnt from rows, in steps (C,)."""
+        each, one, zero = list[OnLattices](), np.eye(1), np.zeros(1)
+        for a, step in zip(R, steps, strict=True):
+            V = (prior.covariances @ a @ a)[:, None, None]
+            along = Mixture(prior.weights, prior.means @ a[:, None], V)
+            seen = NoisyRows(rows.u @ a[:, None], np.array([a**2 @ rows.s]), zero)
+            each.append(reweighted(one, zero, np.array([step]), along, seen))
+        return cls(R, B, mu, each)
 
-    @property
-    def parameters(self) -> Array:
-        """Mean number of fitted coefficients of a component's mean."""
-        return np.asarray(self.components.parameters.mean())
+    def mean(self, v: Array) -> Array:
+        c = [interpolated(one, v @ a) for a, one in zip(self.R, self.each, strict=True)]
+        return self.mu + np.stack(c, axis=1) @ self.B.T
 
-    def mean(self, v: Array, _: Array | None = None) -> Array:
-        return self.mu + self.components.mean(v) @ self.components.A @ self.A.T
+    def moments(self, v: Array) -> tuple[Array, Array]:
+        """Posterior means and variances, shapes (b, N)."""
+        found = (one.moments(v @ a[:, None]) for a, one in zip(self.R, self.each, strict=True))
+        c, variance = (np.hstack(part) for part in zip(*found, strict=True))
+        return self.mu + c @ self.B.T, variance @ (self.B**2).T
+
+
+def interpolated(one: OnLattices, y: Array) -> Array:
+    """Posterior means of one direction, linear between points if these are fewer than values."""
+    count = FINE * np.ptp(y) / max(float(np.sqrt(one.posterior.noise[0])), FAINT) if len(y) else 0.0
+    if count >= len(y):
+        return one.mean(y[:, None])[:, 0]
+    table = np.linspace(y.min(), y.max(), int(count) + 2)
+    return np.interp(y, table, one.mean(table[:, None])[:, 0])
+
+
+@unprinted
+class Averaged:
+    """Averages of posterior means, ``each`` with weights of shape (E, N).
+
+    ``first`` is the mean under the mixture.
+    """
+
+    first: OnLattices
+    each: list[OnLattices | Margins]
+    weights: Array
+
+    def mean(self, v: Array) -> Array:
+        shares = zip(self.each, self.weights, strict=True)
+        return np.sum([w * one.mean(v) for one, w in shares if w.any()], axis=0)
 
 
 def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Array) -> Heaps:
@@ -177,10 +242,9 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
     before, noise = posterior.chances(v)[1], np.sqrt(A**2 @ posterior.noise)
     for j in np.flatnonzero((noise > 0.0) & (FINEST * steps > noise)).tolist():
         y = mu[j] + v @ A[j]
-        first, last = np.rint(np.array([y.min(), y.max()]) / steps[j])
-        if not 0 < last - first < MOST_POINTS:
+        points = occupied(y, steps[j], noise[j])
+        if len(points) < 2:
             continue
-        points = steps[j] * np.arange(first, last + 1)
         wide = widened(posterior, A, j, points - mu[j])
         prior = wide.without(posterior.noise > 0.0)
         p, after = densities(wide, v, A[j], points - mu[j])
@@ -191,14 +255,31 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
     return heaps
 
 
+def occupied(y: Array, step: float, noise: float) -> Array:
+    """Multiples of a step within ``REACH`` deviations of the noise of most values."""
+    k, counts = np.unique(np.rint(y / step), return_counts=True)
+    reach, total = np.ceil(REACH * noise / step), np.append(0, counts.cumsum())
+    near = np.unique(k[:, None] + np.arange(-reach, reach + 1.0))
+    near = near[(near >= k[0]) & (near <= k[-1])]
+    rows = (
+        total[np.searchsorted(k, near + reach, "right")] - total[np.searchsorted(k, near - reach)]
+    )
+    return step * np.sort(near[np.argsort(-rows, kind="stable")[:MOST_POINTS]])
+
+
 def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
-    """Weights if they, after gains ``before``, raise the likelihood of held-out rows."""
-    gained = np.zeros(len(p)) + before
+    """Weights if they, after gains ``before``, raise the likelihood of held-out rows.
+
+    The likelier of early and late stopping.
+    """
+    gained = np.zeros((2, len(p))) + before
     for taught, judged in ((0, 1), (1, 0)):
         of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
-        h = weights(p[taught::2], of_taught)
-        gained[judged::2] += gains(p[judged::2], of_judged, h)
-    return weights(p, f) if gained.mean() > gained.std() / np.sqrt(gained.size) else None
+        for found, h in zip(gained, weights(p[taught::2], of_taught), strict=True):
+            found[judged::2] += gains(p[judged::2], of_judged, h)
+    best = int(gained.mean(axis=1).argmax())
+    sure = gained[best].mean() > gained[best].std() / np.sqrt(len(p))
+    return weights(p, f)[best] if sure else None
 
 
 def filled_steps(steps: Array | float, noise: Array | float) -> Array:
@@ -212,10 +293,7 @@ def reweighted(A: Array, mu: Array, steps: Array, prior: Mixture, rows: NoisyRow
     return OnLattices(posterior, A, mu, fitted_heaps(posterior, rows.u, A, mu, steps))
 
 
-Placed = OnLattices | Unmixed
-
-
-def best_placed(
+def averaged(
     A: Array,
     mu: Array,
     steps: Array,
@@ -223,37 +301,85 @@ def best_placed(
     prior: Mixture,
     rows: NoisyRows,
     rng: np.random.Generator,
-) -> Placed:
-    """Posterior means of least squared error.
+) -> Averaged:
+    """Averages of least estimated squared error, by attribute.
 
-    Under weights of attributes one at a time, of all, or of components by FastICA under one
-    normal, ``start``. Slopes along a random step of the noise give an unbiased estimate of the
-    squared error (ramani2008), which must surely fall.
+    Of posterior means under the mixture, one normal, ``start``, each attribute alone, independent
+    components by FastICA, and all attributes' weights together.
     """
-    one = reweighted(A, mu, steps, prior, rows)
+    first = reweighted(A, mu, steps, prior, rows)
     few = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
-    found: Placed = one
-    others: list[Placed] = [replace(one, jointly=True)] if one.heaps else []
     R = independent_axes(few.u, rng)
+    if prior is start and not first.heaps and R is None:
+        return Averaged(first, [first], np.ones((1, len(A))))
+    noise, wide = A**2 @ rows.s, long_tailed(start, few)
+    each: list[OnLattices | Margins] = [
+        first,
+        OnLattices(Posterior(start, rows.s), A, mu, {}),
+        Margins.of(A, np.eye(len(A)), mu, filled_steps(steps, np.sqrt(noise)), wide, few),
+    ]
     if R is not None:
-        zero, noise = np.zeros(len(R)), np.sqrt(R**2 @ rows.s)
-        components = reweighted(R, zero, filled_steps(zero, noise), start, few)
-        others.append(Unmixed(components, A, mu))
-    v, noise = few.u, A**2 @ rows.s
-    seen = noise > 0.0
-    step = PROBE * np.sqrt(rows.s) * rng.standard_normal(v.shape)
+        each.append(
+            Margins.of(R, A @ R.T, mu, filled_steps(0.0, np.sqrt(R**2 @ rows.s)), wide, few)
+        )
+    v, step = few.u, PROBE * np.sqrt(rows.s) * rng.standard_normal(few.u.shape)
+    y, alone = mu + v @ A.T, len(each)
+    found = [one.moments(v) for one in each]
+    for one in [first] if prior is start else [first, reweighted(A, mu, steps, start, few)]:
+        if one.heaps:
+            # expectation propagation is not a posterior mean: its slopes are numerical (ramani2008)
+            each.append(replace(one, jointly=True))
+            x = each[-1].mean(v)
+            found.append((x, (each[-1].mean(v + step) - x) * (step @ A.T) / PROBE**2))
+    errors, slopes = np.array([x - y for x, _ in found]), np.array([slope for _, slope in found])
 
-    def error(placed: Placed) -> Array:
-        x = placed.mean(v)
-        slope = (placed.mean(v + step) - x) * (step @ A.T) / PROBE**2
-        return ((x - mu - v @ A.T) ** 2 + 2.0 * slope)[:, seen] @ (1.0 / noise[seen])
+    def weighed(count: int) -> tuple[Array, Array]:
+        """Weights of the first means, and each entry's gain over the first."""
+        w = least_risk(errors[:count], slopes[:count].mean(axis=1))
+        w = np.where(w < SLIGHT, 0.0, w)
+        w /= w.sum(axis=0)
+        mixed, slope = (np.einsum("en,ebn->bn", w, part[:count]) for part in (errors, slopes))
+        gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
+        # the less a linear error leaves, the less a gain is likely; a slight one is not worth its time
+        most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0) / np.sqrt(len(v))
+        left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
+        least = np.minimum(SURE_OF * sure**2 / most, ENOUGH * sure)
+        least = np.maximum(least, LEAST_GAIN * np.clip(left, 0.0, most))
+        unsure = gain.mean(axis=0) < least
+        return np.where(unsure, np.eye(count)[:, :1], w), np.where(unsure, 0.0, gain)
 
-    least = error(found) if others else np.empty(0)
-    for other in others:
-        gain = least - error(other)
-        if gain.mean() > SURE_OF * gain.std() / np.sqrt(gain.size):
-            found, least = other, least - gain
-    return found
+    w, gain = weighed(alone)
+    if len(each) > alone:
+        together, gained = weighed(len(each))
+        more = (gained - gain)[:, noise > 0.0] @ (1.0 / noise[noise > 0.0])
+        if more.mean() > SURE_OF * more.std() / np.sqrt(more.size):
+            w = together
+    return Averaged(first, each[: len(w)], w)
+
+
+def least_risk(errors: Array, slopes: Array) -> Array:
+    """Nonnegative weights of least risk, shape (E, N), sums 1.
+
+    Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (E, n, N)
+        Estimates less the copy: ``G`` is their mean product, by attribute.
+    slopes : ndarray of shape (E, N)
+        ``c``: mean derivatives with respect to the copy, times the noise.
+    """
+    E, _, N = errors.shape
+    weights = np.empty((E, N))
+    for a in range(N):
+        G = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1]
+        scale = np.trace(G) + FAINT
+        L = np.linalg.cholesky(G / scale + 1e-9 * np.eye(E))
+        c = (slopes[:, a] - slopes[:, a].mean()) / scale
+        # wᵀGw + 2 cᵀw + … = ‖Lᵀw + L⁻¹c‖², and Σ w = 1 nearly
+        sides = np.append(-np.linalg.solve(L, c), FIRM)
+        weights[:, a] = scipy.optimize.nnls(np.vstack([L.T, np.full(E, FIRM)]), sides)[0]
+    return weights / weights.sum(axis=0)
 
 
 def independent_axes(v: Array, rng: np.random.Generator) -> Array | None:
@@ -282,7 +408,7 @@ def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
     """
     a, prior = A[j], posterior.prior
     d = fitted_once(lambda: np.linalg.pinv(A), "inverse", A)[:, j]
-    step, along = points[1] - points[0], prior.covariances @ a @ a
+    step, along = np.diff(points).min(), prior.covariances @ a @ a
     variance = np.maximum(along, (LEAST_WIDTH * step) ** 2)
     V = prior.covariances + (variance - along)[:, None, None] * np.outer(d, d)
     z = (points - (prior.means @ a)[:, None]) / np.sqrt(variance)[:, None]
@@ -301,7 +427,7 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[
     And the rows' log-likelihoods.
     """
     q, b, std, log_likelihood = posterior.along(v, a)
-    found, step, s = np.empty((len(v), len(points))), points[1] - points[0], std[:, None]
+    found, step, s = np.empty((len(v), len(points))), np.diff(points).min(), std[:, None]
     scale = np.log(np.maximum(q, FAINT) * step / np.sqrt(2.0 * np.pi) / s)
     # log q_k N(l; b_k, s_k²) is linear in 1, l and l²
     factors = np.stack([scale - 0.5 * (b / s) ** 2, b / s**2, 0.0 * b - 0.5 / s**2], axis=2)
@@ -317,18 +443,27 @@ def gains(p: Array, f: Array, h: Array) -> Array:
     return np.log(np.maximum(p @ h, FLOOR)) - np.log(np.maximum(f @ h, FLOOR))
 
 
-def weights(p: Array, f: Array) -> Array:
-    """``h``, shape (L,), from 1 upwards in likelihood.
+def weights(p: Array, f: Array) -> tuple[Array, Array]:
+    """``h``, shape (L,), from 1 upwards in likelihood, stopped early and late.
 
     ``f`` has one row if all are equal. One more row by the mixture keeps unseen points possible.
+    Steps lengthen until one lowers the likelihood.
     """
-    h, last, one = np.ones(p.shape[1]), -np.inf, f.mean(axis=0) + FLOOR
+    h = kept = ratio = np.ones(p.shape[1])
+    early, last, power, one = None, -np.inf, 1.0, f.mean(axis=0) + FLOOR
     for _ in range(MOST_STEPS):
         found = gains(p, f, h).sum()
+        if found < last and power > 1.0:
+            h, power = kept * ratio, 1.0
+            continue
+        if early is None and found - last < EARLY:
+            early = kept
         if found - last < GAIN:
             break
-        last = found
+        last, kept = found, h
         # products: sums of divided matrices take ten times as long
         shown, expected = (len(p) / len(e) / np.maximum(e @ h, FLOOR) @ e for e in (p, f))
-        h = (h * shown + one) / (expected + one)
-    return h
+        ratio = (shown + one / h) / (expected + one)
+        h = np.clip(h * ratio**power, FLOOR, 1.0 / FLOOR)
+        power = min(LONGER * power, LONGEST)
+    return (kept if early is None else early), kept

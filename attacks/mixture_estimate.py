@@ -9,9 +9,9 @@
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: weighted LLSE of the components | (N,) | bovy2011 |
 
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
-One component gives ``bayes-estimate``. Under Gaussian noise the number of components minimises an
-unbiased estimate of the squared error, and learnt weights correct each attribute's margin, on its
-lattice if it is recorded in steps, or each independent component's (``_lattice``).
+One component gives ``bayes-estimate``. Learnt weights correct each attribute's margin, on its
+lattice if it is recorded in steps. Under Gaussian noise the estimate averages posterior means under
+the mixture, one normal, each attribute alone and independent components (``_lattice.averaged``).
 
 Reference: bovy2011, huang2005 (13). Optimal in squared error if the data are a normal mixture (*not
 checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. Components
@@ -61,7 +61,7 @@ from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Placing, Posterior, learn
 from ._expectation_propagation import Reweighted, RowsInAnyNoise
 from ._fits import fitted_once, some_rows
-from ._lattice import OnLattices, Placed, best_placed, filled_steps, reweighted
+from ._lattice import Averaged, OnLattices, averaged, filled_steps, reweighted
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -132,10 +132,7 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     placing, inputs = partial(reweighted, A, mu, steps), (rows.u, rows.s, A, mu, steps)
     prior = fitted_prior("mixture", start, rows, A, most, inputs, placing)
     placed = fitted_once(
-        lambda: best_placed(A, mu, steps, start, prior, rows, rng),
-        "placed",
-        *vars(prior).values(),
-        *inputs,
+        lambda: averaged(A, mu, steps, start, prior, rows, rng), "placed", *prior.arrays, *inputs
     )
     return PosteriorMean(seen, placed)
 
@@ -155,7 +152,7 @@ def on_lattices(
     With fitted weights; ``steps`` are by default the recorded ones.
     """
     steps = view.steps()[first : first + len(A)] if steps is None else steps
-    inputs = *vars(prior).values(), rows.u, rows.s, A, mu, steps
+    inputs = *prior.arrays, rows.u, rows.s, A, mu, steps
     heaps = fitted_once(lambda: reweighted(A, mu, steps, prior, rows).heaps, kind, *inputs)
     return OnLattices(Posterior(prior, rows.s), A, mu, heaps)
 
@@ -267,8 +264,8 @@ class Seen:
 class PosteriorMean(Reconstruction):
     """Posterior mean and intervals of rows, each given itself."""
 
-    def __init__(self, seen: Seen, placed: Placed) -> None:
-        self.seen, self.placed, self.posterior = seen, placed, placed.posterior
+    def __init__(self, seen: Seen, placed: Averaged) -> None:
+        self.seen, self.placed, self.posterior = seen, placed, placed.first.posterior
 
     def rows(self, copies: Sequence[Array]) -> Array:
         return self.placed.mean(self.seen.coordinates(copies))

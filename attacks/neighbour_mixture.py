@@ -63,7 +63,7 @@ from auditor.plugin import (
 from ._chain import FEW, INDEPENDENT, MOVES, OVERLAP, Chain, estimates, fitted_chain, independent
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._fits import MOST_ROWS, fitted_once
-from ._lattice import OnLattices
+from ._lattice import OnLattices, least_risk
 from ._spectra import FOLDS
 from .mixture_estimate import (
     MixtureEstimate,
@@ -101,8 +101,6 @@ GROUP_ALARM = 1e-3
 """Chance that groups without differences show some."""
 CHAINED = 10.0
 """Approximate number of fitted coefficients of a chain."""
-FIRM = 1e4
-"""Weight of an equation that must hold."""
 TINY = 1e-300
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
@@ -222,7 +220,7 @@ class NeighbourMixture(RowAttack):
         )
         here, there = ([one() for one in made.each(those, P)] for those in (rows, stirred))
         # fitted coefficients pass more noise, as in Mallows' C_p
-        joints = [alone.placed, *(one for one, _ in posteriors)]
+        joints = [alone.placed.first, *(one for one, _ in posteriors)]
         fitted = [filtered.lines.leverage * len(u), *(one.parameters for one in joints)]
         fitted += [np.hstack([one.parameters for one in each])]
         fitted += [np.full(view.width, CHAINED)] * (1 + len(smooth) // 2)
@@ -589,7 +587,7 @@ class WithNeighbours(Reconstruction):
             found = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
             return np.hstack(found)
 
-        own = partial(self.near.alone.placed.mean, u, rows.d)
+        own = partial(self.near.alone.placed.mean, u)
         joint = [partial(one.mean, np.hstack([u, P @ to])) for one, to in self.posteriors]
         smooth = [lambda: rows.smooth] * bool(rows.smooth.size)
         return [lambda: rows.wiener, own, *joint, alone, lambda: rows.chained, *smooth]
@@ -684,28 +682,3 @@ def components(P: Array, most: int) -> Array:
     values, Q = descending_eigen(np.atleast_2d(np.cov(P.T, bias=True)))
     kept = values[:most] > 1e-9 * values[0]
     return Q[:, :most][:, kept] / np.sqrt(values[:most][kept])
-
-
-def least_risk(errors: Array, slopes: Array) -> Array:
-    """Nonnegative weights of least risk, shape (E, N), sums 1.
-
-    Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (E, n, N)
-        Estimates less the copy: ``G`` is their mean product, by attribute.
-    slopes : ndarray of shape (E, N)
-        ``c``: mean derivatives with respect to the copy, times the noise.
-    """
-    E, _, N = errors.shape
-    weights = np.empty((E, N))
-    for a in range(N):
-        G = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1]
-        scale = np.trace(G) + TINY
-        L = np.linalg.cholesky(G / scale + 1e-9 * np.eye(E))
-        c = (slopes[:, a] - slopes[:, a].mean()) / scale
-        # wᵀGw + 2 cᵀw + … = ‖Lᵀw + L⁻¹c‖², and Σ w = 1 nearly
-        sides = np.append(-np.linalg.solve(L, c), FIRM)
-        weights[:, a] = scipy.optimize.nnls(np.vstack([L.T, np.full(E, FIRM)]), sides)[0]
-    return weights / weights.sum(axis=0)

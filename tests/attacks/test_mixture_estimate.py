@@ -124,6 +124,16 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     ).mean()
 
 
+def test_a_row_far_from_all_others_keeps_its_place():
+    rng, s = np.random.default_rng(2**40 + 8), np.ones(2)
+    u = rng.normal(size=(400, 2)) * np.sqrt(1.01)
+    u[7] = 60.0, -80.0
+    start = Mixture(np.ones(1), np.zeros((1, 2)), np.diag(u.var(axis=0) - s)[None])
+    found = Posterior(learn(start, in_normal_noise(u, s), np.eye(2), 8), s).mean(u)
+    np.testing.assert_allclose(found[7], u[7], rtol=0.01)
+    assert (np.delete(found, 7, axis=0) ** 2).mean() < 0.1  # one normal leaves 0.8 of the noise
+
+
 @pytest.mark.parametrize("scheme", ["independent", "corner-wave"])
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 40}}], ids=str)
 def test_one_component_is_the_bayes_estimate_to_rounding(scheme, knowledge):
