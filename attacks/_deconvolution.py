@@ -436,7 +436,8 @@ def learn(
         each = [(mixture, held.chances(mixture)[1]) for mixture in fits]
         return max(each, key=lambda fit: float(fit[1].sum()))
 
-    tried, judged, failures = long_tailed(start, plain), held.chances(start)[1], 0
+    tried = long_tailed(start, plain) if type(rows) is NoisyRows else start
+    judged, failures = held.chances(start)[1], 0
     best, most = start, most + tried.fixed
     if tried.fixed:
         tried, judged = fitted(tried)
