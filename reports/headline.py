@@ -265,7 +265,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
         other = f"use {scheme} at {_levels(remedy.kind, [remedy.lossless])}"
     if remedy.levels:
         instead = f"; or {other}, which pooling does not weaken" if other else ""
-        return f"Make {name} at {_levels(remedy.kind, remedy.levels)}, which would leave half of {what} unknown ({basis}){instead}."
+        return f"Use {name} at {_levels(remedy.kind, remedy.levels)}, which would leave half of {what} unknown ({basis}){instead}."
     if remedy.attack == FITTED:
         return f"Leave out or perturb the columns that {name} shows, and shuffle its rows, as they tell {what}; no level is known to help."
     if other:

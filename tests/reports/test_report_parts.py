@@ -143,7 +143,7 @@ def released(**remedy):
 
 def test_a_remedy_in_words():
     sentence = (
-        "Make s at levels of at least 1, which would leave half of age unknown (llse, closed form)."
+        "Use s at levels of at least 1, which would leave half of age unknown (llse, closed form)."
     )
     assert released(levels=[1.0]) == sentence
     assert "(estimate)" in released(levels=[1.0], estimated=True)
