@@ -155,7 +155,7 @@ class Posterior:
         q, log_likelihood = self.chances(u)
         to = a @ self.gain
         mean = (self.prior.means * (a - to)).sum(axis=1)[:, None] + to @ u.T
-        variance = (self.prior.covariances @ a * (a - to)).sum(axis=1)
+        variance = to @ (self.noise * a)  # V − V T⁻¹ V = V T⁻¹ S, without cancellation
         return q, mean, np.sqrt(np.clip(variance, 0.0, None)), log_likelihood
 
     def mean(self, u: Array) -> Array:

@@ -21,7 +21,7 @@ from auditor.audit.numeric.error_bars import (
     seed_of,
     with_total,
 )
-from auditor.audit.numeric.error_tally import HELD_DRAWS, RUNS, Tally, size_quantile
+from auditor.audit.numeric.error_tally import HELD_DRAWS, ROWS_AGAIN, RUNS, Tally, size_quantile
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, first_alike, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
@@ -38,6 +38,9 @@ Errors of income are known to 2 % (95 %). Runs of neighbours would be 6 times le
 MANY_REDRAWS = 59
 """For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
 it in 63 %."""
+
+MOST_STORED = 400
+"""Most records with attacks that store estimates fitted again to each redraw."""
 
 
 def row_errors(
@@ -61,13 +64,15 @@ def row_errors(
     expected = with_row_theory(expected, fitted, seen, blocks)
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again, hits, bar = None, None, opened.fallback
+    serial = any(one.neighbours or type(one).at is not Reconstruction.at for one in fitted)
+    stored = judged > MOST_STORED and any(one.stored for one in fitted)
     if sum(counts) < judged:
         sums, bar = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0), "jackknife"
         counts = np.reshape(counts, (-1, PHASES)).sum(axis=0).tolist()
-    elif opened.steadied(knowledge) and any(one.stored for one in fitted):
+    elif stored or (serial and judged > ROWS_AGAIN and opened.steadied(knowledge)):
         bar = opened.fallback if opened.replicated else "jackknife"
     elif not opened.replicated:
-        if attack.least_squares and not attack.jumps:
+        if attack.least_squares and not (attack.jumps or serial):
             again = _held_fixed(opened, knowledge, fits)
         if again is None:
             again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts)
