@@ -67,7 +67,7 @@ class NumericSession(Session):
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
-            from auditor.audit.categorical.attack_records import binned_records  # start-up
+            from auditor.audit.categorical.binned_columns import binned_records
 
             context = self.context.under(use.id, knowledge.label)
             asked = opened.release, opened.needed, coalitions

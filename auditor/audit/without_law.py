@@ -24,7 +24,6 @@ from auditor.audit.measures.released_as_is import (
 )
 from auditor.audit.measures.utility import column_of
 from auditor.base.types import Array, Coalition, Indices
-from auditor.data.table import ShownColumn
 from auditor.process.containment import contained
 from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
@@ -138,12 +137,8 @@ def diagnosis(
             originals[column.name] = column_of(opened.scenario, table, column.name)[some]
     return [
         *noise_figures(context, X, copies, table.resolution.steps),
-        *column_figures(context, X, _of(shown, some), originals),
+        *column_figures(context, X, [column.at(some) for column in shown], originals),
     ]
-
-
-def _of(shown: Sequence[ShownColumn], some: Places) -> list[ShownColumn]:
-    return [column._replace(values=column.values[some]) for column in shown]
 
 
 def _fitted_records(
@@ -159,7 +154,7 @@ def _fitted_records(
         cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
         context = context.of_columns(whole.attributes, X.var(axis=0))
     exact = None if scheme.makes_copies else whole.resolution.steps
-    shown = _of([*scheme.shown(table), *table.shown], some)
+    shown = [column.at(some) for column in (*scheme.shown(table), *table.shown)]
     scenario = opened.scenario
     names = context.attributes
 

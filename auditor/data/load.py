@@ -174,7 +174,7 @@ def load_table(
         complete = are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
-        shown = [each._replace(values=each.values[complete]) for each in shown]
+        shown = [each.at(complete) for each in shown]
     bare = Table(found.numeric, found.numbers)
     check_width(bare.width)
     bare.check(varied)

@@ -96,6 +96,10 @@ class ShownColumn(NamedTuple):
     name: str
     values: NDArray[Any]
 
+    def at(self, rows: Any) -> ShownColumn:
+        """Column in some rows."""
+        return self._replace(values=self.values[rows])
+
 
 @unprinted
 class Table:
@@ -241,7 +245,7 @@ class Table:
 
     def shown_in(self, rows: Any) -> tuple[ShownColumn, ...]:
         """Shown columns of some records."""
-        return tuple(each._replace(values=each.values[rows]) for each in self.shown)
+        return tuple(each.at(rows) for each in self.shown)
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
         """Part of the whole table's values per record, or record and column."""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.passes import mixture_measures
+from auditor.audit.categorical.posterior_pass import mixture_measures
 from auditor.audit.categorical.release import Frame, Sums, measured
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, prior_by_likelihood

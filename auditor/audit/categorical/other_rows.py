@@ -41,15 +41,13 @@ from auditor.audit.insider.feature import (
 from auditor.audit.insider.features.cells import wave
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.features.other_rows import PERIODS
-from auditor.audit.insider.fitted import fitted_records
-from auditor.audit.insider.learner import dealt
+from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.columns.kinds import characters
 from auditor.data.table import ShownColumn, Table
-from auditor.numerics.random_streams import stream
 from auditor.results.records import FITTED, KEPT, Measurement
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
@@ -135,7 +133,7 @@ def predicted(
     P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
     shown = [column.values for column in beside if column.values.dtype.kind != "U"]
     units = units_of([(column.name, column.values) for column in beside], len(x))
-    parts = dealt(units[rows], stream(0, "insider halves", "fitted"))
+    parts = folds_of(units[rows])
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
         met = np.unique(y)

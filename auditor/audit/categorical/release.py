@@ -21,7 +21,7 @@ from auditor.data.source import noise_seed
 from auditor.numerics.blocks import moment_groups, readable
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published import PublishedCategories
+from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 

@@ -130,8 +130,7 @@ def predictions(
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = min(5, max(2, FOLDED // len(rows)))
-    # otherwise a household would show a record's value
-    folds = dealt(shown.units[rows], stream(0, "insider halves", "fitted"), parts)
+    folds = folds_of(shown.units[rows], parts)
     fold = np.argsort(np.concatenate(folds))
     fold = np.repeat(np.arange(len(folds)), [len(each) for each in folds])[fold]
     taught = [np.delete(rows, each) for each in folds]
@@ -251,3 +250,8 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
         step = common_step(rest - rest[0]) / abs(slope)
         best, apart = max((best, apart), (step, (v + rest[0]) / slope), key=lambda one: one[0])
     return apart + best * np.round((guess - apart) / best) if best else guess
+
+
+def folds_of(units: Indices, parts: int = 2) -> list[Indices]:
+    """Parts of rows that span no unit: a household would show a record's value."""
+    return dealt(units, stream(0, "insider halves", "fitted"), parts)
