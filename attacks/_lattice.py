@@ -60,9 +60,9 @@ ROUNDS, LEAST_SPREAD = 2, 1e-4
 """Rounds of expectation propagation, and least remaining share of a variance."""
 PROBE = 0.3
 """Step of numerical slopes, in deviations of the noise; shorter ones miss jumps."""
-SLIGHT, LEAST_GAIN, ENOUGH = 0.05, 0.01, 0.5
+SLIGHT, LEAST_GAIN, ENOUGH = 0.05, 0.01, 1.0
 """Weight of a mean, and relative gain, below which it is not worth its time; standard errors of gain
-that always suffice: one far row gains about one."""
+that suffice: one far row gains about one."""
 FIRM = 1e4
 """Weight of an equation that must hold."""
 NORMAL, SURE_OF = 3.0, 2.0
@@ -202,11 +202,17 @@ class Margins:
         c = [interpolated(one, v @ a) for a, one in zip(self.R, self.each, strict=True)]
         return self.mu + np.stack(c, axis=1) @ self.B.T
 
-    def moments(self, v: Array) -> tuple[Array, Array]:
-        """Posterior means and variances, shapes (b, N)."""
+    def moments(self, v: Array, s: Array) -> tuple[Array, Array]:
+        """Posterior means, and their derivatives times the noise, shapes (b, N).
+
+        ``Var_c / noise_c`` is a direction's derivative, ``R S Aᵀ`` its noise's covariance with the
+        attributes' noise, and ``A = B R``.
+        """
         found = (one.moments(v @ a[:, None]) for a, one in zip(self.R, self.each, strict=True))
         c, variance = (np.hstack(part) for part in zip(*found, strict=True))
-        return self.mu + c @ self.B.T, variance @ (self.B**2).T
+        noise = np.maximum(self.R**2 @ s, FAINT)
+        shared = self.B.T * (self.R * s @ (self.B @ self.R).T)
+        return self.mu + c @ self.B.T, variance / noise @ shared
 
 
 def interpolated(one: OnLattices, y: Array) -> Array:
@@ -324,7 +330,7 @@ def averaged(
         )
     v, step = few.u, PROBE * np.sqrt(rows.s) * rng.standard_normal(few.u.shape)
     y, alone = mu + v @ A.T, len(each)
-    found = [one.moments(v) for one in each]
+    found = [one.moments(v, rows.s) if isinstance(one, Margins) else one.moments(v) for one in each]
     for one in [first] if prior is start else [first, reweighted(A, mu, steps, start, few)]:
         if one.heaps:
             # expectation propagation is not a posterior mean: its slopes are numerical (ramani2008)
@@ -340,10 +346,10 @@ def averaged(
         w /= w.sum(axis=0)
         mixed, slope = (np.einsum("en,ebn->bn", w, part[:count]) for part in (errors, slopes))
         gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
-        # the less a linear error leaves, the less a gain is likely; a slight one is not worth its time
+        # a slight gain is not worth its time
         most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0) / np.sqrt(len(v))
         left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
-        least = np.minimum(SURE_OF * sure**2 / most, ENOUGH * sure)
+        least = ENOUGH * sure
         least = np.maximum(least, LEAST_GAIN * np.clip(left, 0.0, most))
         unsure = gain.mean(axis=0) < least
         return np.where(unsure, np.eye(count)[:, :1], w), np.where(unsure, 0.0, gain)

@@ -12,7 +12,7 @@ from auditor_attacks import _deconvolution
 from auditor_attacks._channel import Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, Reweighted, RowsInAnyNoise, posterior
-from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
+from auditor_attacks._lattice import Margins, OnLattices, densities, fitted_heaps, weights
 from auditor_attacks.mixture_estimate import shortest_of_mixture
 from tests.attacks.tables import table
 
@@ -390,3 +390,17 @@ def test_shared_rows_by_hand():
     V[1, 0] = V[1, :, 0] = 0.0
     V[1, 0, 0] = -1e-17  # an atom's rounding error does not grow
     assert (_deconvolution.common(alike, s)[1, 0] == 0.0).all()
+
+
+def test_slopes_of_directions_are_derivatives_along_correlated_noise():
+    R, s = np.array([[0.6, 0.8], [-0.8, 0.6]]), np.array([0.2, 0.9])
+    prior = Mixture(
+        np.array([0.5, 0.5]), np.array([[-1.0, 0.5], [1.0, 0.0]]), np.stack([np.eye(2)] * 2)
+    )
+    A, v = np.array([[1.0, 0.3], [0.2, 2.0]]), np.array([[0.4, -0.7]])
+    rows = NoisyRows(np.empty((0, 2)), s, np.zeros(2))
+    margins = Margins.of(R, A @ R.T, np.zeros(2), np.zeros(2), prior, rows)
+    ends = [[margins.moments(v + d * e, s)[0] for d in (1e-5, -1e-5)] for e in np.eye(2)]
+    slope = [(up - down) / 2e-5 for up, down in ends]
+    expected = sum(s[j] * slope[j] * A[:, j] for j in range(2))
+    np.testing.assert_allclose(margins.moments(v, s)[1], expected, rtol=1e-6)
