@@ -79,6 +79,8 @@ class _Later(NamedTuple):
 
 def _frozen(cls: type[C], methods: Names, **options: bool) -> type[C]:
     def make() -> None:
+        for name in vars(cls).keys() & {"__setattr__", "__delattr__"}:
+            delattr(cls, name)  # of an interrupted call
         dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
         child: Any = type(cls)
         child = child(cls.__name__, (cls,), {"__doc__": cls.__doc__})

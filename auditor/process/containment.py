@@ -156,6 +156,7 @@ def interruptible() -> Iterator[None]:
         signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler)
+        writer.shutdown(socket.SHUT_WR)  # forked workers hold it, too
         writer.close()
         watch.join()
         reader.close()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from auditor.base import PluginError, did_you_mean
-from auditor.process.containment import contained
+from auditor.process.containment import contained, shielded
 from auditor.process.environment import modules_in
 
 KINDS = {
@@ -196,11 +196,16 @@ def discover(*kinds: str) -> None:
     due |= {entry.module for entry in _entries()} - set(HOMES.values())
     due -= _discovered
     _discovered.update(due)  # imported modules may call this function
-    for entry in _entries():
-        if entry.module in due:
-            package = _import(entry.name, entry.module)
-            for module in modules_in(entry.module, getattr(package, "__path__", ())):
-                _import(entry.name, module)
+    try:
+        with shielded():  # the report of an interrupted run needs whole packages
+            for entry in _entries():
+                if entry.module in due:
+                    package = _import(entry.name, entry.module)
+                    for module in modules_in(entry.module, getattr(package, "__path__", ())):
+                        _import(entry.name, module)
+    except BaseException:
+        _discovered.difference_update(due)
+        raise
 
 
 def discover_if_extended() -> None:

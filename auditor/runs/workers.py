@@ -20,7 +20,7 @@ from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 from auditor.base import AuditorError, WorkersLost
-from auditor.process.containment import SIGNALS, copying, leave, withhold_uncaught
+from auditor.process.containment import SIGNALS, copying, leave, shielded, withhold_uncaught
 from auditor.process.environment import may_fork
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Crew:
         pool = self._executor(min(self.workers, len(tasks)))
         places: dict[Future[R], int] = {}
         try:
-            with copying(), _without_signals():
+            with shielded(), copying(), _without_signals():
                 try:
                     for place, task in tasks.items():
                         places[pool.submit(work, task)] = place
