@@ -7,12 +7,16 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 import yaml
 
 import auditor
+from auditor import registry
+from auditor.base import types
 from auditor.process import containment
 from auditor.results.model import AuditResult
 from auditor.runs import tasks
@@ -247,3 +251,45 @@ def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(started):
     assert program.returncode == 130
     assert "survived" not in out
     assert err == "stopped at once\n"
+
+
+def test_plugins_are_all_loaded_though_a_signal_comes_early(monkeypatch):
+    monkeypatch.setattr(registry, "_discovered", set())
+    loaded = []
+
+    def load(*of):
+        if not loaded:
+            os.kill(os.getpid(), signal.SIGTERM)
+        loaded.append(of)
+
+    monkeypatch.setattr(registry, "_import", load)
+    with pytest.raises(containment.Interrupted), containment.interruptible():
+        registry.discover()
+    assert (len(loaded) > 1, registry._discovered) == (True, set())
+
+
+def test_a_class_whose_making_was_cut_short_is_made_at_the_next_use(monkeypatch):
+    @types.frozen
+    class Pair:
+        first: int
+
+    def cut_short(**options):
+        def make(cls):
+            dataclass(**options)(cls)
+            raise containment.Interrupted(signal.SIGINT)
+
+        return make
+
+    with monkeypatch.context() as patch:
+        patch.setattr(types, "dataclass", cut_short)
+        with pytest.raises(containment.Interrupted):
+            Pair(1)
+    assert Pair(1) == Pair(first=1)
+
+
+def test_a_run_does_not_wait_for_the_workers_of_an_interrupted_start():
+    with containment.interruptible():
+        worker = get_context("fork").Process(target=time.sleep, args=(5,), daemon=True)
+        worker.start()
+    assert worker.is_alive()
+    worker.kill()
