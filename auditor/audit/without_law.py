@@ -92,6 +92,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
         (
             stated
             and not (opened.scenario.data.unit or opened.scenario.data.shown)
+            and not (copies and table.keys)
             and not any(n for _, n in release.scheme.beside(table))
         )
         or not opened.release.joint
@@ -145,7 +146,6 @@ def _fitted_records(
     opened: Opened, context: CellContext, X: Array, copies: list[Array], some: Places
 ) -> list[Measurement]:
     scheme, table = opened.release.scheme, opened.release.table
-    keys = None if table.keys is None else table.keys.in_order[some]
     cells, whole = copies, table.whole
     if table.cut is not None:  # columns that a copy lacks may be predicted from others
         rows = table.cut.rows[some]
@@ -154,7 +154,7 @@ def _fitted_records(
         cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
         context = context.of_columns(whole.attributes, X.var(axis=0))
     exact = None if scheme.makes_copies else whole.resolution.steps
-    shown = [column.at(some) for column in (*scheme.shown(table), *table.shown)]
+    shown = [column.at(some) for column in (*scheme.shown(table), *table.shown, *table.key_columns)]
     scenario = opened.scenario
     names = context.attributes
 
@@ -163,4 +163,4 @@ def _fitted_records(
         return with_weights(base, scenario, table, lambda values: values[some][rows])
 
     asks = closeness if scenario.asks_closeness else None
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asks)
+    return fitted_records(context, X, cells, opened.coalitions, exact, shown, asks)
