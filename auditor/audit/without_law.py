@@ -91,8 +91,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
     if (
         (
             stated
-            and not (opened.scenario.data.unit or opened.scenario.data.shown)
-            and not (copies and table.keys)
+            and not (opened.scenario.data.unit or opened.scenario.data.shown or table.keys)
             and not any(n for _, n in release.scheme.beside(table))
         )
         or not opened.release.joint

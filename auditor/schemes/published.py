@@ -133,8 +133,11 @@ class FileScheme(Scheme):
     def shown(self, table: Table) -> list[ShownColumn]:
         whole = table.whole
         names = [columns for _, columns in self.beside(table)]
-        rows = [copy.rows for copy in self.read(whole)]
-        found = shown_columns(zip(self.files(whole), rows, names, strict=True))
+        copies = self.read(whole)
+        found = shown_columns(zip(self.files(whole), [c.rows for c in copies], names, strict=True))
+        for number, copy in enumerate(copies, start=1):
+            if copy.order is not None:
+                found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))
         return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
