@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from auditor.audit.measures.released_as_is import (
 )
 from auditor.audit.measures.utility import column_of
 from auditor.base.types import Array, Coalition, Indices
+from auditor.data.table import ShownColumn
 from auditor.process.containment import contained
 from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
@@ -32,11 +34,7 @@ from auditor.results.records import Measurement
 
 
 Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
-ATTACKS: dict[str, Attack] = {
-    "coincidences": coincidences,
-    "noise-density": noise_density,
-    "known-generator": known_generators,
-}
+ATTACKS: dict[str, Attack] = {"coincidences": coincidences, "noise-density": noise_density}
 MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
 STRETCHES, STRETCH = 20, 5_040
@@ -44,7 +42,11 @@ STRETCHES, STRETCH = 20, 5_040
 
 
 def insider_noise_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
+    context: CellContext,
+    X: Array,
+    copies: Sequence[Array],
+    asked: Sequence[Coalition],
+    shown: Sequence[ShownColumn],
 ) -> list[Measurement]:
     """Records of single copies and of all, for attacks that succeed.
 
@@ -56,7 +58,8 @@ def insider_noise_records(
     if not wanted or X.shape[1] * len(copies) > MOST_COLUMNS:
         return []
     records = list[Measurement]()
-    for name, attack in ATTACKS.items():
+    seeded = partial(known_generators, numbers=shown)
+    for name, attack in (ATTACKS | {"known-generator": seeded}).items():
         findings = attack(X, copies, coalitions)
         if not findings:
             continue
@@ -118,7 +121,10 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         found += _fitted_records(opened, context, X, copies, some)
         if not made and not stated:
-            found += insider_noise_records(context, X, copies, opened.coalitions)
+            shown = [
+                column.at(some) for column in (*release.scheme.shown(table), *table.key_columns)
+            ]
+            found += insider_noise_records(context, X, copies, opened.coalitions, shown)
     return found
 
 

@@ -10,6 +10,7 @@ from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
 from auditor.audit.measures.every_cell import line_squares
+from auditor.data.table import ShownColumn
 from tests.audited import audited_files, cells
 
 RNG = np.random.default_rng
@@ -124,6 +125,9 @@ def test_honest_releases_share_nothing(law, decimals, seed):
     assert known_generators(X, copies, [(1,), (2,), (1, 2)]) == []
 
 
+PERSON = RNG(FRESH + 3).permutation(10**5).tolist()
+
+
 def python_noise(X):
     draw = random.Random(7)
     return np.array([[draw.gauss(0, 1) for _ in range(X.shape[1])] for _ in range(len(X))])
@@ -152,6 +156,9 @@ DRAWN = {
     "numpy's default_rng(100001 + row).normal": lambda X: np.array(
         [RNG(100_001 + row).normal(size=X.shape[1]) for row in range(len(X))]
     ),
+    "Python's random.Random(person).gauss": lambda X: np.array(
+        [[draw.gauss(0, 1) for _ in X.T] for draw in map(random.Random, PERSON[: len(X)])]
+    ),
     "numpy's default_rng(20240229).random, drawn from the seed anew for each column": lambda X: RNG(
         20240229
     ).uniform(-1, 1, (len(X), 1)),
@@ -162,7 +169,8 @@ DRAWN = {
 @pytest.mark.parametrize("words", DRAWN)
 def test_a_guessable_seed_is_named_and_leaves_nothing(words):
     X = table()
-    found = known_generators(X, [X + X.std(axis=0) * DRAWN[words](X)], [(1,)])[0]
+    seeds = [ShownColumn(0, "person", np.array(PERSON[: len(X)], dtype=float))]
+    found = known_generators(X, [X + X.std(axis=0) * DRAWN[words](X)], [(1,)], seeds)[0]
     assert left(found, X) == pytest.approx(0.0, abs=1e-12)
     assert found.cause == f"the noise of copy 1 follows {words}"
 
