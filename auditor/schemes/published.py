@@ -138,6 +138,12 @@ class FileScheme(Scheme):
         for number, copy in enumerate(copies, start=1):
             if copy.order is not None:
                 found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))
+            for step in (1, -1) if copy.beyond else ():  # records of others may lie beside
+                rows, path = copy.rows + np.where(copy.held, step, 0), self.files(whole)[number - 1]
+                cells = shown_columns([(path, rows, [name for name in header(path) if name])])
+                cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(np.intp)))
+                beside = f"of the row {'after' if step > 0 else 'before'}"
+                found += [ShownColumn(number, f"{c.name} {beside}", c.values) for c in cells]
         return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
