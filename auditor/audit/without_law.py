@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.request import CellContext, Cells, error_records
+from auditor.audit.base.request import CellContext
 from auditor.audit.insider.fitted import fitted_records
-from auditor.audit.insider_noise.coincidences import coincidences
-from auditor.audit.insider_noise.generators import known_generators
-from auditor.audit.insider_noise.noise_density import noise_density
-from auditor.audit.measures.every_cell import KNOWLEDGE, Finding, by_group, every_cell_records
+from auditor.audit.insider_noise.records import insider_noise_records
+from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.privacy import Baseline, of_records, with_weights
 from auditor.audit.measures.released_as_is import (
     column_figures,
@@ -23,54 +19,12 @@ from auditor.audit.measures.released_as_is import (
     unused_figures,
 )
 from auditor.audit.measures.utility import column_of
-from auditor.base.types import Array, Coalition, Indices
+from auditor.base.types import Array, Indices
 from auditor.process.containment import contained
-from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
 
-# -- Records of the attacks of an insider who knows the noise --------------------------------------
-
-
-Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
-ATTACKS: dict[str, Attack] = {
-    "coincidences": coincidences,
-    "noise-density": noise_density,
-    "known-generator": known_generators,
-}
-MOST_COLUMNS = 64
-"""Columns of all copies together, up to which noise is looked at: time grows with their square."""
 STRETCHES, STRETCH = 20, 5_040
 """Stretches of a large file that the insider reads, and their rows: any period up to 10 fits."""
-
-
-def insider_noise_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
-) -> list[Measurement]:
-    """Records of single copies and of all, for attacks that succeed.
-
-    X and each copy have shape (n, N). The cause in words is the ``reason`` of the records.
-    """
-    everybody = tuple(range(1, len(copies) + 1))
-    coalitions = list(dict.fromkeys([*((copy,) for copy in everybody), everybody]))
-    wanted = [place for place, one in enumerate(coalitions) if one in asked]
-    if not wanted or X.shape[1] * len(copies) > MOST_COLUMNS:
-        return []
-    records = list[Measurement]()
-    for name, attack in ATTACKS.items():
-        findings = attack(X, copies, coalitions)
-        if not findings:
-            continue
-        errors = by_group(coalitions, [found.squares for found in findings], context.variances)
-        here = context.under(name, KNOWLEDGE)
-        table = error_records(Cells(here, coalitions, wanted), errors)
-        places = table.columns["coalition"].places
-        records += table.replaced(
-            reason=Coded(places, [findings[place].cause or None for place in wanted])
-        )
-    return records
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def without_law_records(opened: Opened, context: CellContext) -> list[Measurement]:
@@ -91,7 +45,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
     if (
         (
             stated
-            and not (opened.scenario.data.unit or opened.scenario.data.shown)
+            and not (opened.scenario.data.unit or opened.scenario.data.shown or table.keys)
             and not any(n for _, n in release.scheme.beside(table))
         )
         or not opened.release.joint
@@ -118,7 +72,10 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         found += _fitted_records(opened, context, X, copies, some)
         if not made and not stated:
-            found += insider_noise_records(context, X, copies, opened.coalitions)
+            shown = [
+                column.at(some) for column in (*release.scheme.shown(table), *table.key_columns)
+            ]
+            found += insider_noise_records(context, X, copies, opened.coalitions, shown)
     return found
 
 
@@ -145,7 +102,6 @@ def _fitted_records(
     opened: Opened, context: CellContext, X: Array, copies: list[Array], some: Places
 ) -> list[Measurement]:
     scheme, table = opened.release.scheme, opened.release.table
-    keys = None if table.keys is None else table.keys.in_order[some]
     cells, whole = copies, table.whole
     if table.cut is not None:  # columns that a copy lacks may be predicted from others
         rows = table.cut.rows[some]
@@ -154,7 +110,7 @@ def _fitted_records(
         cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
         context = context.of_columns(whole.attributes, X.var(axis=0))
     exact = None if scheme.makes_copies else whole.resolution.steps
-    shown = [column.at(some) for column in (*scheme.shown(table), *table.shown)]
+    shown = [column.at(some) for column in (*scheme.shown(table), *table.shown, *table.key_columns)]
     scenario = opened.scenario
     names = context.attributes
 
@@ -163,4 +119,4 @@ def _fitted_records(
         return with_weights(base, scenario, table, lambda values: values[some][rows])
 
     asks = closeness if scenario.asks_closeness else None
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asks)
+    return fitted_records(context, X, cells, opened.coalitions, exact, shown, asks)

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from auditor.base import DataError, counted, did_you_mean, listed, nearest, quoted
+from auditor.base import DataError, counted, did_you_mean, listed, nearest, pd, quoted
 from auditor.base.types import Array, Flags, Indices, Pair, Plain, unprinted
 from auditor.data.columns.categorical_table import (
     Bin,
@@ -46,6 +46,7 @@ from auditor.data.columns.checks import (
     missing_codes,
     parse_dates,
 )
+from auditor.data.columns.kinds import readings
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
 from auditor.registry.parameters import (
@@ -320,6 +321,14 @@ class Table:
         """First ``rows`` records as a table in memory."""
         blanks = None if self.blanks is None else self.blanks[:rows]
         return replace(self._bare(self.read(0, rows), slice(rows)), blanks=blanks)
+
+    @property
+    def key_columns(self) -> list[ShownColumn]:
+        """Readings of the key, which every adversary sees."""
+        if self.keys is None:
+            return []
+        found = readings(pd.Series(self.keys.cells))
+        return [ShownColumn(0, self.keys.name, values) for _, values in found]
 
     def fingerprint(self) -> str:
         """SHA-256 over names, shape and values."""

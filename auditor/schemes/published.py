@@ -133,8 +133,17 @@ class FileScheme(Scheme):
     def shown(self, table: Table) -> list[ShownColumn]:
         whole = table.whole
         names = [columns for _, columns in self.beside(table)]
-        rows = [copy.rows for copy in self.read(whole)]
-        found = shown_columns(zip(self.files(whole), rows, names, strict=True))
+        copies = self.read(whole)
+        found = shown_columns(zip(self.files(whole), [c.rows for c in copies], names, strict=True))
+        for number, copy in enumerate(copies, start=1):
+            if copy.order is not None:
+                found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))
+            for step in (1, -1) if copy.beyond else ():  # records of others may lie beside
+                rows, path = copy.rows + np.where(copy.held, step, 0), self.files(whole)[number - 1]
+                cells = shown_columns([(path, rows, [name for name in header(path) if name])])
+                cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(np.intp)))
+                beside = f"of the row {'after' if step > 0 else 'before'}"
+                found += [ShownColumn(number, f"{c.name} {beside}", c.values) for c in cells]
         return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:

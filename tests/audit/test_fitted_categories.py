@@ -30,12 +30,16 @@ def replaced(values, size, retention):
 
 
 @pytest.mark.parametrize("leaks", [True, False])
-def test_a_category_that_a_column_in_clear_determines(tmp_path, leaks):
+@pytest.mark.parametrize("key", [None, "id"])
+def test_a_category_that_a_column_in_clear_or_the_order_of_rows_determines(tmp_path, leaks, key):
     branch = RNG.integers(0, 15, N)
     region = branch // 3 if leaks else RNG.integers(0, 5, N)
     table = pd.DataFrame({"region": region, "branch": branch})
     copy = table.assign(region=replaced(region, 5, 0.3))
-    record, left = audit(tmp_path, table, [copy], ["region"])
+    if key:
+        table, copy = (each.drop(columns="branch").assign(id=range(N)) for each in (table, copy))
+        copy = copy.iloc[branch.argsort()]
+    record, left = audit(tmp_path, table, [copy], ["region"], key=key)
     assert record.status == ("fails" if leaks else "holds")
     assert (left["*"] < 0.05) == leaks
 
@@ -86,14 +90,10 @@ def test_a_value_that_is_the_sum_of_three_copies(tmp_path, leaks):
     assert (left["*"] < 0.05) == leaks
 
 
-@pytest.mark.parametrize(
-    ("leaks", "knowledge", "status"),
-    [
-        (True, "perfect", "fails"),
-        (False, "perfect", "holds"),
-        (False, {"estimated": {"rows": 400}}, "undecided"),
-    ],
-)
+@pytest.mark.parametrize(("leaks", "knowledge", "status"), [
+    (True, "perfect", "fails"), (False, "perfect", "holds"),
+    (False, {"estimated": {"rows": 400}}, "undecided"),
+])  # fmt: skip
 def test_drawn_copies_beside_a_shown_column(leaks, knowledge, status):
     """Without ``perfect`` knowledge no attack uses the column."""
     x = RNG.integers(0, 4, 1500)

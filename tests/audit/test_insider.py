@@ -136,10 +136,12 @@ def test_moved_rows_fail_the_exposure_and_shuffled_ones_hold_it(tmp_path):
 
 
 @QUIETLY
-def test_keys_that_count_by_an_attribute_give_it_away(tmp_path):
+@pytest.mark.parametrize("key", ["{0}", "{1:04}-{0}/{2:04}"])
+def test_keys_that_count_by_an_attribute_give_it_away(tmp_path, key):
     rng = RNG(17)
     X = frame(rng.uniform(-2.0, 2.0, (1_000, 2)))
-    keyed = X.assign(id=X["b"].rank().astype(int) + 1_000)
+    places = X["b"].rank().astype(int) + 1_000, rng.permutation(1_000), rng.permutation(1_000)
+    keyed = X.assign(id=[key.format(*each) for each in zip(*places, strict=True)])
     copy = keyed.assign(**{name: X[name] + 3.0 * rng.standard_normal(1_000) for name in "ab"})
     result = audit(tmp_path, keyed, [copy], key="id")
     assert taught(result, attribute="b").value < 0.05 < 0.8 < taught(result, attribute="a").value

@@ -114,11 +114,15 @@ def test_a_column_of_numbers_beside_audited_categories(tmp_path, leaks):
     assert (record.status == "fails") == leaks
 
 
-def test_columns_are_joined_by_their_key(tmp_path):
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_columns_and_records_of_others_are_joined_by_the_key(tmp_path, mirrored):
     table = pd.DataFrame({"id": np.arange(N), "pay": RNG.lognormal(7, 0.5, N)})
-    copy = noisy(table, ["pay"]).assign(code=table["pay"].rank())
-    shuffled = copy.sample(frac=0.9, random_state=1)
-    record = verdict(tmp_path, table, [shuffled], columns=["pay"], key="id")
+    copy = noisy(table, ["pay"])
+    others = (2.0 * table - copy).assign(id=RNG.permutation(N) + N)
+    both = pd.concat([copy, others]).sort_index(kind="stable")
+    shuffled = copy.assign(code=table["pay"].rank()).sample(frac=0.9, random_state=1)
+    files = [both if mirrored else shuffled]
+    record = verdict(tmp_path, table, files, columns=["pay"], key="id")
     assert record.status == "fails"
     assert "pay" in record.why
 

@@ -284,7 +284,7 @@ def insider_records(release: UniformRelease) -> list[Measurement]:
     """Figures of an insider with all audited and shown columns; drawn copies have a proved law."""
     scheme, table, found = release.scheme, release.table, list[Measurement]()
     perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
-    shown = [*scheme.shown(table), *table.shown]
+    shown = [*scheme.shown(table), *table.shown, *table.key_columns]
     if perfect and not table.streamed and (shown or not scheme.makes_copies):
         found += fitted_category_records(release, shown)
         if table.width and not scheme.makes_copies:
@@ -316,4 +316,4 @@ def numbers_beside(
         return of_records(X, table.attributes, release.scenario.data.tolerance)
 
     asks = closeness if release.scenario.asks_closeness else None
-    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside, asks)
+    return fitted_records(context, X, list(cells), release.coalitions, steps, beside, asks)

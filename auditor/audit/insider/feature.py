@@ -46,8 +46,6 @@ class Shown:
     ----------
     cells : ndarray of shape (n, k, N)
         Of k copies; NaN for blanks.
-    keys : ndarray of shape (n,), optional
-        Rank of each record's public key.
     unmix : ndarray of shape (N, N), optional
         Makes the noise of attributes independent.
     beside : sequence of (name, ndarray of shape (n,))
@@ -55,7 +53,6 @@ class Shown:
     """
 
     cells: Array
-    keys: Indices | None = None
     unmix: Array | None = None
     beside: Sequence[tuple[str, NDArray[Any]]] = ()
 

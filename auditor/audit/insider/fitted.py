@@ -52,7 +52,6 @@ def fitted_records(
     X: Array,
     copies: Sequence[Array],
     asked: Sequence[Coalition],
-    keys: Indices | None = None,
     steps: Array | None = None,
     shown: Sequence[ShownColumn] = (),
     closeness: Callable[[Array, Indices], Baseline] | None = None,
@@ -67,8 +66,6 @@ def fitted_records(
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int
         Coalitions that are audited.
-    keys : ndarray of shape (n,), optional
-        Ranks of the records' keys.
     steps : ndarray of shape (N,), optional
         Units of the values, for the share of exact predictions.
     shown : sequence of ShownColumn
@@ -92,7 +89,6 @@ def fitted_records(
             X,
             [copies[copy - 1] for copy in one],
             rows,
-            keys,
             [(column.name, column.values) for column in shown if column.copy in (0, *one)],
         )
         for one in needed
@@ -120,14 +116,13 @@ def predictions(
     X: Array,
     copies: Sequence[Array],
     rows: Indices,
-    keys: Indices | None = None,
     beside: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> tuple[Array, Array]:
     """Cross-fitted predictions of some rows, shapes (len(rows), N).
 
     With least mean square error, and least mean error cut off at a constant's.
     """
-    shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
+    shown = Shown(np.stack(copies, axis=1), beside=beside)
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = min(5, max(2, FOLDED // len(rows)))
     folds = folds_of(shown.units[rows], parts)

@@ -186,7 +186,7 @@ def correlations(
     others = [
         _with_another(best, copies, shift * n // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)
     ]
-    whole, *replaced = [Shown(np.stack(each, axis=1), None, unmix) for each in (copies, *others)]
+    whole, *replaced = [Shown(np.stack(each, axis=1), unmix) for each in (copies, *others)]
     if not whole.differences.any():
         return found[0], found[1], found[2]
     run = min(RUN, max(1, n // RUNS))

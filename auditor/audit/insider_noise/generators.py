@@ -14,9 +14,9 @@ ranks, and predicted by neighbours in the order of the draws.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import permutations
+from itertools import chain, permutations, product
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from auditor.audit.measures.every_cell import Finding, copies_in_words, line_squares
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
+from auditor.data.table import ShownColumn
 from auditor.numerics.statistics import standard_ranks, standardised
 
 DRAWS = 24
@@ -123,7 +124,10 @@ MOST_SHUFFLED = 100_000
 
 
 def known_generators(
-    X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
+    X: Array,
+    copies: Sequence[Array],
+    coalitions: Sequence[Coalition],
+    numbers: Iterable[ShownColumn] = (),
 ) -> list[Finding]:
     """Findings if a guessable seed draws the noise of any column.
 
@@ -133,10 +137,13 @@ def known_generators(
     copies : sequence of M ndarrays of shape (n, N)
     coalitions : sequence of tuple of int
         Copy numbers, from 1.
+    numbers : iterable of ShownColumn
+        May seed each row's draws.
     """
     if len(X) < DRAWS:
         return []
-    left, found = redrawn(np.array(copies) - X, X)
+    seeds = {c.name: c.values.astype(np.int64).tolist() for c in numbers if may_seed(c.values)}
+    left, found = redrawn(np.array(copies) - X, X, seeds)
     for copy, column, cause in reshuffled(X, copies):
         left[copy, :, column], found[copy] = 0.0, cause
     findings = []
@@ -175,7 +182,14 @@ def reshuffled(X: Array, copies: Sequence[Array]) -> Iterator[tuple[int, int, st
                         yield number, j, f"{cause}({seed}).shuffle"
 
 
-def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
+def may_seed(values: NDArray[Any]) -> bool:
+    """Whether values are whole numbers that every generator accepts."""
+    return values.dtype.kind == "f" and bool(
+        ((values >= 0) & (values < 2**32) & (values % 1.0 == 0.0)).all()
+    )
+
+
+def redrawn(Z: Array, X: Array, seeds: Mapping[str, Sequence[int]]) -> tuple[Array, dict[int, str]]:
     """Mean squared noise beyond known draws, and generators by copy.
 
     The former has the shape of Z and is infinite without a match. Copies count from 0.
@@ -184,7 +198,8 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
     factors = np.array([np.ones(X.shape), np.where(X == 0, 1.0, X)])
     noise = (Z / factors[:, None]).reshape(-1, *X.shape)
     ranks = np.array([standard_ranks(copy) for copy in noise])
-    for cause, draws in drawn_again(np.split(ranks, 2), np.split(noise, 2)):
+    again = by_column(seeds, ranks), drawn_again(np.split(ranks, 2), np.split(noise, 2))
+    for cause, draws in chain(*again):
         e = np.array([standard_ranks(part) for part in draws])
         alike = np.mean(np.concatenate([e, e]) * ranks, axis=1)
         for place, column in np.argwhere(np.abs(alike) > SAME).tolist():
@@ -203,6 +218,16 @@ def unpredicted(e: Array, z: Array) -> Array:
     if abs(steps.sum()) != np.count_nonzero(steps):
         rest[order] = z[order] - (near[:-2] + near[2:]) / 2.0
     return rest
+
+
+def by_column(seeds: Mapping[str, Sequence[int]], ranks: Array) -> Iterator[tuple[str, Array]]:
+    """Yield causes and draws of generators that a column's numbers seed for each row."""
+    for (name, each), (generator, draw) in product(seeds.items(), GENERATORS.items()):
+        for method, few in draw(each[:PROBE], ranks.shape[2]).items():
+            if np.abs(np.mean(standard_ranks(few) * ranks[:, : len(few)], axis=1)).max() > LIKE:
+                draws = draw(each, ranks.shape[2])[method]
+                shape = len(ranks) // 2, *draws.shape
+                yield f"{generator}({name}).{method}", np.broadcast_to(draws, shape)
 
 
 def drawn_again(ranks: Sequence[Array], noise: Sequence[Array]) -> Iterator[tuple[str, Array]]:

@@ -458,20 +458,6 @@ class RecordKeys:
         spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
-    @property
-    def in_order(self) -> Indices:
-        """Each key's rank, shape (n,), as numbers if possible, else as text."""
-        numbers = None if self.whole is None else [int(cell) for cell in self.whole]
-        return (
-            np.asarray(
-                pd.Series(self.cells if numbers is None else numbers, dtype=object)
-                .rank()
-                .to_numpy(),
-                dtype=int,
-            )
-            - 1
-        )
-
     def some(self, rows: NDArray[Any]) -> RecordKeys:
         """Keys of some records."""
         return RecordKeys(self.name, self.cells[rows])

@@ -137,14 +137,12 @@ PERIODS, SHORT = 33, 128
 
 @register
 class Gates(Feature):
-    """Columns without cells: place, key, row numbers' remainders, shown columns and their rows."""
+    """Columns without cells: place, row numbers' remainders, shown columns and their rows."""
 
     name, divides = "gates", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         yield "place", lambda s: scores(np.arange(len(s.cells)))
-        if shown.keys is not None:
-            yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
         yield from each("row", lambda k, s: np.arange(len(s.cells)) % k, range(2, PERIODS))
         values = [v for _, v in shown.beside]
         numbers = [k for k, v in enumerate(values) if v.dtype.kind == "f"]
