@@ -16,11 +16,21 @@ from math import prod
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from auditor.base import DataError, counted, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Integers, Names, Options, frozen, unprinted
-from auditor.data.columns.checks import Series, by_column, kind_of
+from auditor.base.types import (
+    Array,
+    Codes,
+    Indices,
+    Integers,
+    Names,
+    Options,
+    Plain,
+    frozen,
+    unprinted,
+)
+from auditor.data.columns.checks import Series, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import (
     FieldError,
@@ -343,23 +353,14 @@ class Categories:
         return [*self.bins, *self.domains]
 
 
-def parse_domains(value: Any) -> dict[str, list[Any] | None]:
-    """Read ``data.categorical``: columns, or a mapping to declared domains.
+def _different(values: list[Any]) -> list[Any]:
+    if len(set(map(repr, values))) != len(values):
+        raise FieldError("must be different values")
+    return values
 
-    Null: the observed domain.
 
-    Raises
-    ------
-    ValueError
-        With the expected form.
-    """
-    found = by_column(value, "their domains")
-    for name, domain in found.items():
-        if domain is not None and (
-            not isinstance(domain, list) or not domain or len(set(map(repr, domain))) != len(domain)
-        ):
-            raise ValueError(f"needs a list of different values for {name!r}")
-    return found
+Domain = Annotated[list[Any], Field(min_length=1), AfterValidator(_different)]
+"""Declared values of a column."""
 
 
 Leaf = str | int | float
@@ -494,10 +495,8 @@ def hierarchy_of(declared: Any, column: str = "") -> Hierarchy:
     return Hierarchy(tuple(nodes), tuple(nodes.values()))
 
 
-def parse_hierarchies(hierarchies: Any) -> Any:
+def check_hierarchies(hierarchies: Plain) -> Plain:
     """Hierarchies by column, checked by ``hierarchy_of``."""
-    if not isinstance(hierarchies, dict):
-        raise ValueError("must map columns to their hierarchies")
     for name, declared in hierarchies.items():
         hierarchy_of(declared, name)
     return hierarchies
