@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -423,6 +423,22 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
         if grid.continuous:
             break
     return grid.step
+
+
+T = TypeVar("T")
+REMEMBERED = 8
+"""Most tables and their copies that a process keeps."""
+_remembered: dict[Hashable, Any] = {}
+
+
+def remembered(key: Hashable, find: Callable[[], T]) -> T:
+    """Result for a key, found once; the key must contain all that it depends on."""
+    if key not in _remembered:
+        _remembered[key] = find()
+        for oldest in list(_remembered)[:-REMEMBERED]:
+            del _remembered[oldest]
+    found: T = _remembered[key]
+    return found
 
 
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------

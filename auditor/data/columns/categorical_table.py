@@ -239,6 +239,24 @@ def unspelt(label: Any) -> str:
         return text.lower() if text.lower() in ("true", "false") else text
 
 
+def coded_in(labels: Sequence[Any], name: str, column: Series, outside: str, *path: str) -> Array:
+    """Each record's place among labels, shape (n,); NaN if missing.
+
+    Raises
+    ------
+    DataError
+        Some values are ``outside``.
+    """
+    codes, missing = codes_in(labels, column), column.isna().to_numpy()
+    unknown = int(((codes < 0) & ~missing).sum())
+    if unknown:
+        raise DataError(f"column {quoted(name)} has {counted(unknown, 'record')} {outside}", path)
+    return np.where(missing, np.nan, codes)
+
+
+OUTSIDE = "outside the declared domain"
+
+
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, Integers]:
@@ -251,19 +269,13 @@ def of_column(
     DataError
         A value is missing or not in the declared domain.
     """
+    if column.isna().any():
+        raise DataError(f"column {quoted(name)} has missing values")
     if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
         domain = list(column.cat.categories)
     elif domain is None:
         domain = list(pd.factorize(column, sort=True)[1])
-    codes = codes_in(domain, column)
-    unknown = int((codes < 0).sum())
-    if column.isna().any():
-        raise DataError(f"column {quoted(name)} has missing values")
-    if unknown:
-        raise DataError(
-            f"column {quoted(name)} has {counted(unknown, 'record')} outside the declared domain"
-        )
-    return domain_of(name, domain), codes
+    return domain_of(name, domain), coded_in(domain, name, column, OUTSIDE).astype(int)
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
@@ -422,14 +434,8 @@ class Hierarchy:
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        codes = codes_in(self.leaves, column).astype(float)
-        missing = column.isna().to_numpy()
-        unknown = int(((codes < 0) & ~missing).sum())
-        if unknown:
-            problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
-            raise DataError(problem, ("hierarchies", name))
-        codes[missing] = np.nan
-        return codes
+        outside = "whose value its hierarchy does not list"
+        return coded_in(self.leaves, name, column, outside, "hierarchies", name)
 
 
 def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
