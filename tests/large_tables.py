@@ -3,8 +3,8 @@ import re
 import numpy as np
 
 import auditor
+from auditor.data import table as tables
 from auditor.data.columns import scan as streamed
-from auditor.runs import tables
 from tests.loading import load_table
 
 SMALLER = 16
@@ -47,9 +47,9 @@ def figures(result):
 
 
 def in_memory(monkeypatch, document):
-    tables._loaded.clear()
+    tables._remembered.clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)
-    tables._loaded.clear()
+    tables._remembered.clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     return result

@@ -70,14 +70,13 @@ def _clip(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _forms(texts: Sequence[str]) -> dict[str, str]:
-    from auditor.data.columns.checks import parse_dates
+    from auditor.data.columns.checks import date_format
 
-    forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
     try:
-        parse_dates(forms)
+        parts = (text.partition("=") for text in texts)
+        return {column: date_format(form) for column, _, form in parts}
     except ValueError as error:
         raise AuditorError(f"--dates {error}") from None
-    return forms
 
 
 def _levels(texts: Sequence[str]) -> list[float]:

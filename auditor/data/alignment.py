@@ -19,9 +19,9 @@ tested separately, as a record may be lost in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
@@ -271,7 +271,6 @@ def _follows(z: Array, s: Array) -> bool:
 # -- Records and columns complete in the original and all copies -----------------------------------
 
 
-T = TypeVar("T")
 LEAST_CHANCE = 1e-4
 """P-value of the rank test that excluded records were perturbed less."""
 
@@ -325,21 +324,6 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
         (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)),
         any(bare for _, bare in rest),
     )
-
-
-def remembered(key: Hashable, find: Callable[[], T]) -> T:
-    """Cached result; the key must contain all it depends on."""
-    if key not in _remembered:
-        _remembered.update({key: find()})
-        while len(_remembered) > REMEMBERED:
-            del _remembered[next(iter(_remembered))]
-    found: T = _remembered[key]
-    return found
-
-
-_remembered: dict[Hashable, Any] = {}
-REMEMBERED = 4
-"""Number of tables and releases cached per process."""
 
 
 def _too_few(found: int, copies: Sequence[Copy]) -> str:

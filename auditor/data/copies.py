@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base import AuditorError, DataError, counted, listed, nearest, pd, quoted, scipy
+from auditor.base import AuditorError, DataError, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array, Codes, Flags, Indices, Names, unprinted
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
@@ -32,6 +32,7 @@ from auditor.data.columns.categorical_table import (
     CategoricalTable,
     Categories,
     bin_codes,
+    coded_in,
     codes_in,
     domain_size,
     joined,
@@ -260,8 +261,8 @@ def read_copy(
             complete = are_complete(frame, names)
         keys = table.keys if key else None
         kept, places = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
-    for j, attribute in enumerate(() if data is None else data.attributes):
-        values[kept, j] = _codes(path, frame[attribute.name].iloc[kept], attribute)
+        for j, attribute in enumerate(() if data is None else data.attributes):
+            values[kept, j] = _codes(frame[attribute.name].iloc[kept], attribute)
     joined, rows = np.full((table.rows, len(names)), np.nan), np.full(table.rows, -1)
     joined[places], rows[places] = values[kept], kept
     return Copy(
@@ -389,19 +390,12 @@ def with_sets(table: Table, paths: Sequence[Path]) -> Table:
     return replace(table, categorical=product(wider, split(data, data.codes)))
 
 
-def _codes(path: Path, column: Series, attribute: Attribute) -> Array:
-    given = column.notna().to_numpy()
+def _codes(column: Series, attribute: Attribute) -> Array:
+    name, given = attribute.name, column.notna().to_numpy()
     if attribute.edges is not None and kind_of(column[given]) == "numbers":
-        codes = bin_codes(column_floats(column), attribute.edges)
-    else:
-        codes = codes_in(attribute.labels, column)
-    outside = int((given & (codes < 0)).sum())
-    if outside:
-        where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"
-        raise AuditorError(
-            f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`"
-        )
-    return np.where(given, codes, np.nan)
+        return np.where(given, bin_codes(column_floats(column), attribute.edges), np.nan)
+    outside = f"outside the original's domain; declare every value that a copy may show, as `categorical: {{{name}: [...]}}`"
+    return coded_in(attribute.labels, name, column, outside)
 
 
 MOST_COLUMNS = 40

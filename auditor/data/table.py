@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetPydanticSchema,
-    WithJsonSchema as Schema,
     model_validator,
     with_config,
 )
@@ -33,31 +32,24 @@ from auditor.base.types import Array, Flags, Indices, Pair, Plain, unprinted
 from auditor.data.columns.categorical_table import (
     Bin,
     CategoricalTable,
+    Domain,
     Hierarchy,
-    parse_domains,
-    parse_hierarchies,
+    check_hierarchies,
     split,
 )
 from auditor.data.columns.checks import (
     LARGEST_VARIANCE,
     RecordKeys,
+    by_column,
     check_variance,
     check_varied,
+    date_format,
     missing_codes,
-    parse_dates,
 )
 from auditor.data.columns.kinds import readings
 from auditor.data.columns.scan import FileRows, Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
-from auditor.registry.parameters import (
-    NAMES_SCHEMA,
-    FieldError,
-    Form,
-    Names,
-    Whole,
-    is_number,
-    shown as quoted_value,
-)
+from auditor.registry.parameters import FieldError, Form, Names, Whole
 
 LOOKED_AT = 2**16
 """First records in which missing codes are looked for."""
@@ -367,28 +359,6 @@ LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
 """Limit because squared spans are divided by noise variances up to `LARGEST_VARIANCE`."""
 
 
-def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
-    """[low, high] by column.
-
-    Raises
-    ------
-    FieldError
-        Bounds are not two finite numbers, or too far apart.
-    """
-    if not isinstance(bounds, dict):
-        raise ValueError("must map columns to [low, high]")
-    for name, ends in bounds.items():
-        two = isinstance(ends, (list, tuple)) and len(ends) == 2
-        if not two or not all(is_number(end) and -1e300 <= end <= 1e300 for end in ends):
-            raise FieldError(
-                f"must be [low, high], two finite numbers; got {quoted_value(ends)}", name
-            )
-        if not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
-            wanted = f"needs low < high, at most {LARGEST_SPAN:g} apart"
-            raise FieldError(f"{wanted}; got {quoted_value(ends)}", name)
-    return {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
-
-
 def check_bounds(table: Table, bounds: Bounds) -> None:
     """Refuse bounds that do not fit the numeric columns.
 
@@ -464,27 +434,48 @@ def _step_but_for_the_mean(table: Table, j: int) -> float:
     return grid.step
 
 
+T = TypeVar("T")
+REMEMBERED = 8
+"""Most tables and their copies that a process keeps."""
+_remembered: dict[Hashable, Any] = {}
+
+
+def remembered(key: Hashable, find: Callable[[], T]) -> T:
+    """Result for a key, found once; the key must contain all that it depends on."""
+    if key not in _remembered:
+        _remembered[key] = find()
+        for oldest in list(_remembered)[:-REMEMBERED]:
+            del _remembered[oldest]
+    found: T = _remembered[key]
+    return found
+
+
 # -- A scenario's request for data: selection, gaps, scale and categories --------------------------
 
 
 MOST_ROWS = 10**9
 """Limit against typing errors: two columns would need 16 GB."""
-_ENDS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-_COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
 
 
-def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
-    def parsed(value: Any) -> Any:
-        try:
-            return parse({} if value is None else value)
-        except ValueError as error:
-            raise FieldError(str(error), *getattr(error, "place", ())) from None
-
-    return BeforeValidator(parsed)
+def _pair(ends: Any) -> Any:
+    if isinstance(ends, list | tuple) and len(ends) == 2:
+        return tuple(ends)
+    raise ValueError("must be [low, high]")
 
 
-def _mapping_of(items: Plain) -> Schema:
-    return Schema({"type": ["object", "null"], "additionalProperties": items})
+def _rising(ends: tuple[float, float]) -> tuple[float, float]:
+    if not 0 < ends[1] - ends[0] <= LARGEST_SPAN:
+        raise ValueError(f"needs low < high, at most {LARGEST_SPAN:g} apart")
+    return ends
+
+
+Ends = Annotated[tuple[float, float], BeforeValidator(_pair), AfterValidator(_rising)]
+"""Lowest and highest value of a column."""
+DateFormat = Annotated[str, AfterValidator(date_format)]
+
+
+def _by_column(form: Any) -> BeforeValidator:
+    return BeforeValidator(by_column, json_schema_input_type=form | None)
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -543,15 +534,19 @@ class DataUse(Form):
     """records of the first batch, to which noise is scaled"""
     bin: dict[str, Bin] | None = None
     """columns cut into classes, for uniform schemes"""
-    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field({})
+    categorical: Annotated[
+        dict[str, Domain | None], _by_column(str | list[str] | dict[str, Domain | None])
+    ] = Field({})
     """columns of categories: names, or names with their domains"""
     hierarchies: Annotated[
-        Any, _or_empty(parse_hierarchies), _mapping_of({"type": "object", "minProperties": 1})
+        Plain, _by_column(dict[str, Plain]), AfterValidator(check_hierarchies)
     ] = Field({})
     """nested mappings with lists of values at the ends, by column"""
-    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field({})
+    dates: Annotated[
+        dict[str, DateFormat | None], _by_column(str | list[str] | dict[str, str | None])
+    ] = Field({})
     """columns of dates: names, or names with the format of their text"""
-    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field({})
+    bounds: Annotated[dict[str, Ends], _by_column(dict[str, Ends])] = Field({})
     """range of each column's possible values, [low, high], for guarantees"""
     tolerance: Annotated[Plain, GetPydanticSchema(lambda _, schema: schema(Tolerances))] = Field({})
     """largest close error by column, or {relative: share}; default IQR/10"""

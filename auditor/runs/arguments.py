@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from auditor import registry
 from auditor.base import AuditorError, Problem, ScenarioError
 from auditor.base.types import Options
-from auditor.data.table import Bounds, parse_bounds
+from auditor.data.table import Bounds, DataUse
 from auditor.registry import PluginParameters
 from auditor.registry.parameters import format_path
 from auditor.scenario.model import CURRENCIES, ByGuarantee, Levels, parse_levels
@@ -26,25 +26,25 @@ def parsed_levels(levels: Any) -> Levels:
     """Levels as read; errors as for ``parse_levels``."""
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
-    found: Levels = _checked("levels", parse_levels, levels)
-    return found
-
-
-def _checked(field: str, parse: Callable[[Any], Any], value: Any) -> Any:
     problems = Problems()
-    found = problems.attempt((field,), parse, value)
+    found = problems.attempt(("levels",), parse_levels, levels)
     _refuse(problems)
+    assert found is not None
     return found
 
 
 def checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
     """Bounds by column, for schemes of numbers."""
-    found: Bounds = _checked("bounds", parse_bounds, plain(bounds or {}))
-    if found and scheme.engine != "numeric":
-        raise ScenarioError(
-            [Problem("bounds", f"are of columns of numbers, and {scheme.name} perturbs categories")]
-        )
-    return found
+    if not bounds:
+        return {}
+    problems = Problems()
+    use = problems.model((), {"source": "array", "bounds": plain(bounds)}, DataUse)
+    if scheme.engine != "numeric":
+        why = f"are of columns of numbers, and {scheme.name} perturbs categories"
+        problems.add(("bounds",), why)
+    _refuse(problems)
+    assert use is not None
+    return use.bounds
 
 
 def _refuse(problems: Problems, of: str = "") -> None:

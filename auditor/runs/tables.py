@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 
 from auditor.data.source import outlined_table
-from auditor.data.table import Table, is_file
+from auditor.data.table import Table, is_file, remembered
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
 from auditor.results.files import located
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.scheme import TableMoments, table_moments
-
-_loaded: dict[str, tuple[Table, TableMoments]] = {}
-MOST_LOADED = 4
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
@@ -23,17 +20,16 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
     # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
-    if key not in _loaded:
+
+    def load() -> tuple[Table, TableMoments]:
         # a check may not need the records
         from auditor.data.load import load_table
 
         with one_thread():
             table = load_table(scenario.data, stream(scenario.seed, "data"), scenario.base)
-            found = table, table_moments(table)
-        for oldest in list(_loaded)[: 1 - MOST_LOADED]:
-            del _loaded[oldest]
-        _loaded[key] = found
-    return _loaded[key]
+            return table, table_moments(table)
+
+    return remembered(key, load)
 
 
 def notes_of(scenario: Scenario, table: Table) -> list[str]:

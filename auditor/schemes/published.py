@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, PluginError, quoted
 from auditor.base.types import Array, Arrays, Levels, Plain
-from auditor.data.alignment import common_part, misaligned, remembered
+from auditor.data.alignment import common_part, misaligned
 from auditor.data.copies import (
     JOIN_REMEDY,
     Copy,
@@ -34,7 +34,7 @@ from auditor.data.copies import (
     shown_columns,
 )
 from auditor.data.formats.parts import header, notes_of
-from auditor.data.table import Audited, DataUse, ShownColumn, Table
+from auditor.data.table import Audited, DataUse, ShownColumn, Table, remembered
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register

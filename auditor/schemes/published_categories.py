@@ -15,10 +15,9 @@ from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning, counted, quoted, scipy
 from auditor.base.types import Array, Codes, Flags, Indices, Levels, Plain
-from auditor.data.alignment import remembered
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.copies import JOIN_REMEDY, Copy, codes_of, with_sets
-from auditor.data.table import Audited, DataUse, Table
+from auditor.data.table import Audited, DataUse, Table, remembered
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS

@@ -55,15 +55,15 @@ def test_bounds_become_spans_and_are_read_again_as_they_were_written(ages):
 
 
 @pytest.mark.parametrize(("bounds", "told"), [
-    ([0, 1], "data.bounds must map columns to [low, high]"),
+    ([0, 1], "data.bounds must be a mapping; got [0, 1]"),
     ({"age": [5, 5]}, "data.bounds.age needs low < high"),
     ({"age": [9, 1]}, "data.bounds.age needs low < high"),
-    ({"age": [0, float("nan")]}, "two finite numbers"),
-    ({"age": [0, float("inf")]}, "two finite numbers"),
+    ({"age": [0, float("nan")]}, "data.bounds.age[1] must be a finite number"),
+    ({"age": [0, float("inf")]}, "data.bounds.age[1] must be a finite number"),
     ({"age": [0, 1e200]}, "at most 1e+35 apart"),
-    ({"age": [0, 10**400]}, "two finite numbers"),
-    ({"age": [False, True]}, "two finite numbers"),
-    ({"age": 120}, "two finite numbers"),
+    ({"age": [0, 10**400]}, "data.bounds.age[1] must be a number"),
+    ({"age": [0, True]}, "data.bounds.age[1] must be a number"),
+    ({"age": 120}, "data.bounds.age must be [low, high]; got 120"),
 ])  # fmt: skip
 def test_bounds_that_are_none_are_told_where_they_stand(ages, bounds, told):
     assert told in the_problem(asked(ages, bounds))

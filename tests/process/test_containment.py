@@ -22,9 +22,9 @@ from auditor import base, registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.measures.record_disclosure import check_inferred
 from auditor.cli import main
+from auditor.data import table as tables
 from auditor.process.containment import WITHHELD, CtrlC, contained, known, own_interrupt
 from auditor.results.measurements import Measurements
-from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
 from tests.programs import PATIENCE, environment, python
@@ -210,7 +210,7 @@ def audit(tmp_path, monkeypatch, capfd):
     def run(kind, *options, command="run", **manners):
         Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
         behave(monkeypatch, kind, **manners)
-        tables._loaded.clear()
+        tables._remembered.clear()
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
             main([command, "x.yaml", *options])

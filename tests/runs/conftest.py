@@ -7,18 +7,18 @@ from auditor.audit.attempts import linear as attempts, opened
 from auditor.audit.categorical import attack_records as error_bars
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import error_bars as numeric_redraws
+from auditor.data import table as tables
 from auditor.data.columns import scan as streamed
 from auditor.numerics import blocks
-from auditor.runs import tables
 
 
 @pytest.fixture
 def large(monkeypatch):
     """Every table of a file is large, from here on."""
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._loaded.clear()
+    tables._remembered.clear()
     yield
-    tables._loaded.clear()
+    tables._remembered.clear()
 
 
 @pytest.fixture

@@ -176,9 +176,7 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
 
 def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     january, february, march = written(tmp_path)
-    assert "holds no release that records can be appended to" in refusal(
-        append_copies, february, tmp_path, [january]
-    )
+    assert "holds no whole release" in refusal(append_copies, february, tmp_path, [january])
     sentence = (
         "name the originals of each batch that is out, in order, each by --earlier FILE: 1; got 0"
     )

@@ -12,8 +12,9 @@ import pytest
 
 import auditor
 from auditor.base import AuditorError
+from auditor.data import table as tables
 from auditor.data.columns import scan as streamed
-from auditor.runs import tables, workers
+from auditor.runs import workers
 from auditor.runs.workers import Crew
 from tests.programs import PATIENCE, wait_for
 
@@ -86,7 +87,7 @@ def cluster(started):
 @pytest.fixture
 def document(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._loaded.clear()
+    tables._remembered.clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
     pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(
@@ -104,7 +105,7 @@ def document(tmp_path, monkeypatch):
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
     }
-    tables._loaded.clear()
+    tables._remembered.clear()
 
 
 def without_clock(result):

@@ -346,7 +346,7 @@ class PairedCoins(FreshCopies):
 
 
 @pytest.mark.parametrize(("copies", "says"), [
-    (KeptMore, ("of 100,000 records",)),
+    (KeptMore, ("values kept in copy", "100,000 rows")),
     (PairedCoins, ("the coin of copy", "its own value 1 row earlier")),
 ])  # fmt: skip
 def test_categories_that_break_their_law_are_caught(copies, says):

@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import CellContext, Cells
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Arrays, Block, Flags, Indices
-from auditor.data.alignment import remembered
 from auditor.data.load import load_target
-from auditor.data.table import Table, is_file
+from auditor.data.table import Table, is_file, remembered
 from auditor.numerics.linear_algebra import correlation
 from auditor.numerics.random_streams import stream
 from auditor.registry import get

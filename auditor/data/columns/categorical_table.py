@@ -16,11 +16,21 @@ from math import prod
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from auditor.base import DataError, counted, pd, quoted
-from auditor.base.types import Array, Codes, Indices, Integers, Names, Options, frozen, unprinted
-from auditor.data.columns.checks import Series, by_column, kind_of
+from auditor.base.types import (
+    Array,
+    Codes,
+    Indices,
+    Integers,
+    Names,
+    Options,
+    Plain,
+    frozen,
+    unprinted,
+)
+from auditor.data.columns.checks import Series, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import (
     FieldError,
@@ -229,6 +239,24 @@ def unspelt(label: Any) -> str:
         return text.lower() if text.lower() in ("true", "false") else text
 
 
+def coded_in(labels: Sequence[Any], name: str, column: Series, outside: str, *path: str) -> Array:
+    """Each record's place among labels, shape (n,); NaN if missing.
+
+    Raises
+    ------
+    DataError
+        Some values are ``outside``.
+    """
+    codes, missing = codes_in(labels, column), column.isna().to_numpy()
+    unknown = int(((codes < 0) & ~missing).sum())
+    if unknown:
+        raise DataError(f"column {quoted(name)} has {counted(unknown, 'record')} {outside}", path)
+    return np.where(missing, np.nan, codes)
+
+
+OUTSIDE = "outside the declared domain"
+
+
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, Integers]:
@@ -241,19 +269,13 @@ def of_column(
     DataError
         A value is missing or not in the declared domain.
     """
+    if column.isna().any():
+        raise DataError(f"column {quoted(name)} has missing values")
     if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
         domain = list(column.cat.categories)
     elif domain is None:
         domain = list(pd.factorize(column, sort=True)[1])
-    codes = codes_in(domain, column)
-    unknown = int((codes < 0).sum())
-    if column.isna().any():
-        raise DataError(f"column {quoted(name)} has missing values")
-    if unknown:
-        raise DataError(
-            f"column {quoted(name)} has {counted(unknown, 'record')} outside the declared domain"
-        )
-    return domain_of(name, domain), codes
+    return domain_of(name, domain), coded_in(domain, name, column, OUTSIDE).astype(int)
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
@@ -343,23 +365,14 @@ class Categories:
         return [*self.bins, *self.domains]
 
 
-def parse_domains(value: Any) -> dict[str, list[Any] | None]:
-    """Read ``data.categorical``: columns, or a mapping to declared domains.
+def _different(values: list[Any]) -> list[Any]:
+    if len(set(map(repr, values))) != len(values):
+        raise FieldError("must be different values")
+    return values
 
-    Null: the observed domain.
 
-    Raises
-    ------
-    ValueError
-        With the expected form.
-    """
-    found = by_column(value, "their domains")
-    for name, domain in found.items():
-        if domain is not None and (
-            not isinstance(domain, list) or not domain or len(set(map(repr, domain))) != len(domain)
-        ):
-            raise ValueError(f"needs a list of different values for {name!r}")
-    return found
+Domain = Annotated[list[Any], Field(min_length=1), AfterValidator(_different)]
+"""Declared values of a column."""
 
 
 Leaf = str | int | float
@@ -421,14 +434,8 @@ class Hierarchy:
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        codes = codes_in(self.leaves, column).astype(float)
-        missing = column.isna().to_numpy()
-        unknown = int(((codes < 0) & ~missing).sum())
-        if unknown:
-            problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
-            raise DataError(problem, ("hierarchies", name))
-        codes[missing] = np.nan
-        return codes
+        outside = "whose value its hierarchy does not list"
+        return coded_in(self.leaves, name, column, outside, "hierarchies", name)
 
 
 def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
@@ -494,10 +501,8 @@ def hierarchy_of(declared: Any, column: str = "") -> Hierarchy:
     return Hierarchy(tuple(nodes), tuple(nodes.values()))
 
 
-def parse_hierarchies(hierarchies: Any) -> Any:
+def check_hierarchies(hierarchies: Plain) -> Plain:
     """Hierarchies by column, checked by ``hierarchy_of``."""
-    if not isinstance(hierarchies, dict):
-        raise ValueError("must map columns to their hierarchies")
     for name, declared in hierarchies.items():
         hierarchy_of(declared, name)
     return hierarchies

@@ -9,6 +9,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -86,18 +87,12 @@ def kind_of(column: Any) -> str:
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), NESTED)
 
 
-def by_column(value: Any, what: str) -> Plain:
-    """Mapping from a column, columns (null values), or a mapping.
-
-    Raises
-    ------
-    ValueError
-        With the expected form.
-    """
+def by_column(value: Any) -> Any:
+    """Column names as a mapping with null values; nothing is empty."""
     names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list | dict) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"must be a list of columns, or map columns to {what}")
-    return names if isinstance(names, dict) else dict.fromkeys(names)
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return dict.fromkeys(names)
+    return {} if names is None else names
 
 
 def check_plain(name: str, column: Series) -> None:
@@ -400,33 +395,12 @@ def _column(frame: pd.DataFrame, name: str, form: str | None) -> Series:
     return days
 
 
-def parse_dates(value: Any) -> dict[str, str | None]:
-    """Read ``data.dates``: a column, columns, or a mapping to formats.
-
-    A null format is ISO 8601.
-
-    Raises
-    ------
-    ValueError
-        With the expected form.
-    """
-    names = by_column(value, "the format of their dates, as '%d/%m/%Y'")
-    for name, form in names.items():
-        if form is not None and not _tells_the_day(form):
-            raise ValueError(
-                f"needs a format for {name!r} that has year, month and day, as '%d/%m/%Y'"
-            )
-    return names
-
-
-def _tells_the_day(form: Any) -> bool:
-    try:
-        return (
-            isinstance(form, str)
-            and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
-        )
-    except ValueError:
-        return False
+def date_format(form: str) -> str:
+    """Format of dates with year, month and day, or ``ValueError``."""
+    with suppress(ValueError):
+        if datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date():
+            return form
+    raise ValueError("must be a format that has year, month and day, as '%d/%m/%Y'")
 
 
 # -- Identifiers of records, to join copies to the original; never shown ---------------------------

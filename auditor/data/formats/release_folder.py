@@ -80,6 +80,35 @@ def read_manifest(folder: Path) -> Plain | None:
     return manifest if isinstance(manifest, dict) else None
 
 
+NEEDED = "scheme parameters levels attributes rows precision missing copies".split()
+"""Entries of the manifest of a whole release."""
+
+
+@contextmanager
+def reopened(folder: Path) -> Iterator[Plain]:
+    """Lock the folder of a release; yield its manifest.
+
+    Raises
+    ------
+    AuditorError
+        There is no whole release.
+    """
+    if not folder.is_dir():
+        raise no_release(folder)
+    with taken(folder):
+        manifest = read_manifest(folder) or {}
+        if not set(NEEDED) <= set(manifest):
+            raise no_release(folder)
+        yield manifest
+
+
+def no_release(folder: Path) -> AuditorError:
+    """Error of a folder without a whole release."""
+    return AuditorError(
+        f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names"
+    )
+
+
 def batches_of(manifest: Options) -> list[Options]:
     """Entries of each batch of records; the manifest is the first."""
     return [manifest, *manifest.get("later_batches", [])]

@@ -64,9 +64,7 @@ class Check:
 
     def left(self, place: int) -> float:
         """Share unknown of the worst attribute at a place of the grid."""
-        candidate = self.candidate
-        levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
-        scenario = self.asked.scenario(candidate.name, levels)
+        scenario = self.asked.scenario(self.candidate.name, self.candidate.sufficient(place))
         scenario |= {"data": dict(self.data), "attacks": list(self.attacks), "replicates": 1}
         return self.asked.exposed(self.asked.measured(scenario)).unknown
 

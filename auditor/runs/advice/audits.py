@@ -176,8 +176,7 @@ class Asked:
         normal: a new release leaves less than R draws with probability ``1/(R + 1)``.
         """
         target, draws = target or self.target, draws or result.scenario["replicates"]
-        judged = self._judged(result, target)
-        cells = self._single(judged, target)
+        judged, cells = self._cells(result, target)
         expected: tuple[tuple[Verdict, float, float], ...] = (
             ("holds", -1.0, LEVEL),
             ("fails", 1.0, LEVEL / len(cells)),
@@ -207,7 +206,7 @@ class Asked:
         Where the mean meets the target with side 0. From an audit at one place, if attacks change
         the odds by one factor.
         """
-        shares = self._single(self._judged(result, self.target), self.target)
+        _, shares = self._cells(result, self.target)
         one = min(shares, key=lambda each: each.value or 0.0)
         z = quantile(1.0 - LEVEL / (1 if side > 0.0 else len(shares)))
         off = z + SURE * sqrt(1.0 / self.part - 1.0)
@@ -217,7 +216,7 @@ class Asked:
     def strongest(self, result: AuditResult, near: float = NEAR) -> dict[str, float]:
         """Attacks with the least shares that they leave, up to a multiple of the least."""
         left: dict[str, float] = {}
-        for one in self._single(self._judged(result, self.target), self.target):
+        for one in self._cells(result, self.target)[1]:
             if one.value is not None:
                 left[str(one.attack)] = min(left.get(str(one.attack), inf), one.value)
         least = min(left.values())
@@ -225,7 +224,7 @@ class Asked:
 
     def exposed(self, result: AuditResult) -> Exposed:
         """Cell that may end lowest in one release."""
-        every = self._single(self._judged(result, self.target), self.target)
+        _, every = self._cells(result, self.target)
         return min(
             map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition))
         )
@@ -234,18 +233,18 @@ class Asked:
     def _whole(self) -> dict[str, str]:
         return {"attribute": "*"} if self.categories else {}
 
-    def _judged(self, result: AuditResult, target: float) -> list[Measurement]:
+    def _cells(
+        self, result: AuditResult, target: float
+    ) -> tuple[list[Measurement], list[Measurement]]:
+        """Shares unknown in every draw, and each cell's in one new release of all records."""
         unknown = {"at-least": target}
         expected = Exposure.Parameters.model_validate({"unknown": unknown, **self._whole})
         assert expected.unknown is not None
         # the insider learns from originals, and no recipient has these
         attacks = [one for one in result.measurements if one.attack != FITTED]
-        return shares_unknown(attacks, expected, expected.unknown, {})
-
-    def _single(self, judged: Sequence[Measurement], target: float) -> list[Measurement]:
+        judged = shares_unknown(attacks, expected, expected.unknown, {})
         found = [of_one_release(cell, target) for cell in cells(judged).values()]
-        # the spread of one release of all records
-        return [
+        return judged, [
             one._replace(std_error=one.std_error and one.std_error * sqrt(self.part))
             for one in found
         ]
@@ -394,7 +393,7 @@ class Trials:
 
     def _first(self, candidate: Candidate, place: int) -> int:
         """Place that may suffice; all attacks are tried once."""
-        levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
+        levels = candidate.sufficient(place)
         result = self.asked.audit(candidate.name, levels, draws=1)
         near = self.strong[candidate.curve or candidate.name] = self.asked.strongest(result)
         left = f"{', '.join(near)} leave {min(near.values()):.3f}"
@@ -442,9 +441,8 @@ class Trials:
         return self._noted(candidate, levels, audit, in_full=not candidate.curve)
 
     def _searched(self, candidate: Candidate, place: int) -> AuditResult:
-        if not candidate.curve:
-            return self.audit(candidate, place, full=False)
-        return self._audited(candidate.curve, candidate, candidate.alone(place), False)
+        name = candidate.curve or candidate.name
+        return self._audited(name, candidate, candidate.sufficient(place), False)
 
     def audit(self, candidate: Candidate, place: int, full: bool = True) -> AuditResult:
         """Audit of the whole release, made once."""

@@ -143,6 +143,10 @@ class Candidate(ABC):
     def alone(self, place: int) -> Levels:
         """Level of one copy that is sufficient for all."""
 
+    def sufficient(self, place: int) -> Levels:
+        """Levels of copies that disclose as much as all: one copy's on a shared curve."""
+        return self.alone(place) if self.curve else self.levels(place)
+
     @abstractmethod
     def between(self, weaker: int, place: int) -> str:
         """Distance of two places in words."""

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 
 from auditor.base import AuditorError, quoted
-from auditor.base.types import Array, Names, Options, Plain
-from auditor.data.formats.release_folder import (
-    MANIFEST,
-    batches_of,
-    check_free,
-    copy_columns,
-    read_manifest,
-    taken,
-)
+from auditor.base.types import Array, Names, Options
+from auditor.data.formats.release_folder import batches_of, check_free, copy_columns, reopened
 from auditor.data.load import file_keys
 from auditor.data.microdata import batch_notes, is_other_table, refuse_repeats
 from auditor.data.table import Table
@@ -30,8 +23,6 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
 
-NEEDED = "scheme parameters levels attributes rows precision missing copies".split()
-"""Entries of a manifest that a later batch needs."""
 OF_THE_RELEASE = ("attributes", "precision", "law")
 """Entries of the first batch that hold for all."""
 GIVE = "give the originals of every batch as they were, in order"
@@ -63,10 +54,7 @@ def append_copies(
     AuditorError
         The folder holds no release, ``earlier`` are not its originals, or the batch is invalid.
     """
-    if not folder.is_dir():
-        raise _no_release(folder)
-    with taken(folder):
-        manifest = _manifest_of(folder)
+    with reopened(folder) as manifest:
         with plugin_errors():
             scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         check_takes_batches(scheme)
@@ -111,22 +99,6 @@ def append_copies(
             return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
 
         return write_batch(scheme, asked, paths, manifest.get("kept", []), with_batch)
-
-
-def _manifest_of(folder: Path) -> Plain:
-    try:
-        manifest = read_manifest(folder) or {}
-        for part in batches_of(manifest):
-            _ = [part[name] for name in ("rows", "missing", "copies")]
-        return {**manifest, **{name: manifest[name] for name in NEEDED}}
-    except (LookupError, TypeError):
-        raise _no_release(folder) from None
-
-
-def _no_release(folder: Path) -> AuditorError:
-    return AuditorError(
-        f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
-    )
 
 
 def _tables_before(

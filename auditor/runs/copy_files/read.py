@@ -14,12 +14,12 @@ from auditor.base import AuditorError, pd
 from auditor.base.types import Options
 from auditor.data.columns.checks import SINCE
 from auditor.data.formats.release_folder import (
-    MANIFEST,
     batches_of,
     check_free,
     copy_columns,
+    no_release,
     read_manifest,
-    taken,
+    reopened,
     write_release,
 )
 from auditor.data.load import column_names, kept_columns
@@ -49,13 +49,9 @@ def read_release(X: Any, folder: Path | str) -> Release:
     AuditorError
         The folder has no whole release of this table, or another command is writing there.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise _no_whole_release(folder)
     X = pd.concat(list(X), ignore_index=True) if isinstance(X, list | tuple) else X
-    line = FolderLineage(X=X, folder=folder.absolute())
-    with taken(folder):
-        return line.read()
+    with FolderLineage(X=X, folder=Path(folder).absolute()).reopened() as release:
+        return release
 
 
 @dataclass(eq=False)
@@ -67,16 +63,20 @@ class FolderLineage(Lineage):
 
     @contextmanager
     def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
-        """Lock the folder and yield the release in it."""
-        with taken(self.folder):
-            yield self.read()
+        """Lock the folder and yield the release in it, with or without a seed."""
+        with self.reopened() as out:
+            yield out
 
-    def read(self) -> Release:
-        """Release in the folder, which is ``taken``."""
+    @contextmanager
+    def reopened(self) -> Iterator[Release]:
+        """Lock the folder and yield the release in it."""
+        with reopened(self.folder) as manifest:
+            yield self._read(manifest)
+
+    def _read(self, manifest: Options) -> Release:
         folder, X = self.folder, self.X
+        names, parts = manifest["attributes"], batches_of(manifest)
         try:
-            manifest = read_manifest(folder) or {}
-            names, parts = manifest["attributes"], batches_of(manifest)
             if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
                 why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
                 raise AuditorError(f"{folder}: cannot be extended; {why}")
@@ -91,7 +91,7 @@ class FolderLineage(Lineage):
             if len(X) == sum(part["rows"] for part in parts):
                 _check_table(scheme, original, parts, folder)
         except (OSError, ValueError, LookupError, TypeError):
-            raise _no_whole_release(folder) from None
+            raise no_release(folder) from None
         if any(len(copy) != len(X) for copy in copies):
             raise AuditorError(f"{folder}: its copies have not as many records as the table")
         return Release(
@@ -188,9 +188,3 @@ def _grid(
         return None
     found = dict(zip(table.attributes, grid, strict=True))
     return {name: min(step, (before or found)[name]) for name, step in found.items()}
-
-
-def _no_whole_release(folder: Path) -> AuditorError:
-    return AuditorError(
-        f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names"
-    )
