@@ -17,7 +17,7 @@ from .figures import Figure, clipped, copies, isolated, listed, number, percent,
 from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
-from .verdict import AS_THEY_ARE, EXACTLY, Exposure, State, Verdict, most_telling
+from .verdict import AS_THEY_ARE, EXACTLY, GUESSED, Exposure, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
@@ -54,6 +54,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     else:
         reasons.append(one.sentence)
     if state == "bad":
+        reasons[:0] = [one.sentence] * (several and bar.state != "bad")
         because = causes(reading.result.measurements, brief=True)[:1]
         reasons[:0] = [isolated(f"{capital(why)}.") for why in because]
         missed = _missed(result)
@@ -192,13 +193,13 @@ def _number(reading: Reading, one: Verdict, bar: Exposure, *, several: bool) -> 
     of = f" of {isolated(one.scheme)}" if several and one.scheme not in names else ""
     begin = f"{who}{of} {'together' if plural else 'alone'} "
     (s, es), without = ("", "") if plural else ("s", "es"), "; without copies"
-    if guessed and bar.what:
+    if guessed and bar.what == GUESSED:
         every = [each for table in reading.result.data[:1] for each in table.attributes]
         kept = [each for each in every if each.values] or every
         columns = [clipped(each.name, 40) for each in kept]
-        right = f" for {share(guessed.right)} of the records"
+        right = f" for {share(guessed[0].right)} of the records"
         value = isolated(listed(columns[:MOST]) or "value")
-        blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
+        blind = f"{right}{without} a guess is right for {percent(guessed[0].blind)}."
         return f"{begin}name{s} the right {value}{blind}"
     what = isolated(clipped(bar.attribute, 40)) if bar.attribute else "the records"
     spread = reading.deviation_of(one.setting.point, bar.attribute) if bar.attribute else None
