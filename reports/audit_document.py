@@ -71,8 +71,10 @@ from .sentences import (
 )
 from .verdict import WHOLE, Verdict, most_telling, verdicts
 
-BARS = 12
+BARS = 9
 """Exposures on the first level, most exposed first within a scheme."""
+FOLDED = 4
+"""Notes on the first level; further ones are folded."""
 FACTS = 20
 """Facts of a cell in text."""
 OPTIONS = 6
@@ -169,7 +171,7 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]
 
 
 def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Section:
-    most = max(2, BARS // max(1, len(found)))
+    most = max(1, BARS // max(1, len(found)))
     every = [
         [bar for bar in one.exposures if bar.what != WHOLE or bar is one.most_exposed]
         for one in found
@@ -182,7 +184,8 @@ def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Sec
         Paragraph(STAYS, "lead", media=TEXT),
         Paragraph(f"{sentence(capital(STAYS))} {LINES}", "lead", media=(PAGE,)),
         Bars(bars),
-        *(Paragraph(one, "note") for one in notes),
+        *(Paragraph(one, "note") for one in notes[:FOLDED]),
+        Section("notes", "Further notes", [Items(notes[FOLDED:])]),
     ]
     return Section("exposure", "Exposure by attribute", blocks if bars or notes else [], first)
 

@@ -310,7 +310,7 @@ def nothing(gains: Sequence[Figure], single: Figure, numbers: Numbers) -> str:
     largest = f" (largest measured gain {percent(max(gain.value for gain in gains))})"
     if most < LEAST:
         much, largest = "nothing" if one else "anything", ""
-    return f"Pooling buys nothing: {who} {much} over its best copy alone{largest}; {left}."
+    return f"Pooling gains nothing: {who} {much} over its best copy alone{largest}; {left}."
 
 
 def undecided(gains: Sequence[Figure], worst: Figure, margin: float, numbers: Numbers) -> str:

@@ -416,7 +416,7 @@ class Verdict:
         """Exposure, disclosed values, pooling, and adversaries, one sentence each."""
         point = self.reading.point_text(self.setting.point)
         where = f" at {point}" if point else ""
-        who = f"Strongest attack: {phrase(self.reading, self.setting)}{where}."
+        who = f"Strongest attack overall: {phrase(self.reading, self.setting)}{where}."
         plainly = [said for _, said, _ in self.beside.values()][:1]
         found = [self.exposure, *plainly, self.sentence, self.left_to_given]
         return [*filter(None, found), *[who] * bool(self.worst)]
@@ -477,7 +477,8 @@ class Verdict:
         own = self.reading.figures(self.setting, GAIN).get(worst.coalition)
         if not bounds:
             left = numbers.leaves(worst, begin=False)
-            return Decision("alone", f"No coalition of two or more was measured; {left}.")
+            alone = "One copy is released" if self.total == 1 else "Pooled copies were not measured"
+            return Decision("alone", f"{alone}; {left}.")
         if (gain := _paying(gains, self.found)) is not None:
             return Decision("gain", _said(numbers, gain, self.found), gain)
         if all(gain.high is not None and gain.high <= MARGIN for gain in bounds):
@@ -567,13 +568,9 @@ class Verdict:
             return decided
         record, now = asked[0], decided.finding
         said, status = say.expectation(record), record.status
-        if status == "holds" and now in ("undecided", "no-gain"):
-            if now == "undecided" and self._covered(record.where):
-                gain = decided.gain
-                size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
-                text = (
-                    f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
-                )
+        if status == "holds" and now in ("undecided", "alone", "no-gain"):
+            if now != "no-gain" and self._covered(record.where):
+                text = f"Pooling gains less than the margin of the scenario. {said}"
                 return decided._replace(finding="no-gain", sentence=text)
             return decided
         if (status == "fails" and now not in ("exact", "gain")) or (

@@ -151,8 +151,8 @@ def test_a_remedy_in_words():
         "; or use corner-wave at levels of at least 1.1, which pooling does not weaken"
         in released(levels=[1.5], lossless=1.1)
     )
-    assert "Instead of s use corner-wave at levels of at least 1, which" in released(lossless=1.0)
-    assert "Leave out or perturb the columns that s shows" in released(attack="fitted-to-originals")
+    assert "Instead of s use corner-wave at levels of at least 1: " in released(lossless=1.0)
+    assert "Perturb or leave out the columns that s shows" in released(attack="fitted-to-originals")
     assert "retention of at most 0.7, 0.6, which would leave half of all attributes" in released(
         levels=[0.7, 0.6], attribute="*", kind="retention"
     )
