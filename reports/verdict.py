@@ -210,12 +210,11 @@ class Verdict:
         figures, found = self.reading.figures, dict[str, tuple[Figure, str, Setting]]()
         if self.worst is None:
             return found
-        # version 0.1 has no NEWS
         disclosed = [
             (one, news, shown[news.coalition])
             for one in self._here(DISCLOSED)
             for shown in [figures(one, DISCLOSED)]
-            for news in (figures(one, NEWS) or shown).values()
+            for news in figures(one, NEWS).values()
         ]
         if disclosed:
             by, news, away = max(disclosed, key=lambda one: (one[1].floor, -len(one[1].coalition)))
@@ -466,7 +465,7 @@ class Verdict:
         if decided.finding in ("no-gain", "undecided"):
             steps = (self._in_one_attribute, self._to_another_attack, self._beside_errors)
             decided = next(filter(None, (step(decided) for step in steps)), decided)
-        return self._heeding(decided, self.numbers.leaves(self.worst))
+        return self._heeding(decided, say.capital(self.numbers.leaves(self.worst)))
 
     def _pooling(self, worst: Figure) -> Decision:
         numbers, single = self.numbers, best_single(self.found, worst.coalition)
@@ -476,14 +475,14 @@ class Verdict:
         bounds = _widened(gains)
         own = self.reading.figures(self.setting, GAIN).get(worst.coalition)
         if not bounds:
-            left = numbers.leaves(worst, begin=False)
+            left = numbers.leaves(worst)
             alone = "One copy is released" if self.total == 1 else "Pooled copies were not measured"
             return Decision("alone", f"{alone}; {left}.")
         if (gain := _paying(gains, self.found)) is not None:
             return Decision("gain", _said(numbers, gain, self.found), gain)
         if all(gain.high is not None and gain.high <= MARGIN for gain in bounds):
             return Decision("no-gain", say.nothing(bounds, single or worst, numbers), own)
-        return Decision("undecided", say.undecided(bounds, worst, MARGIN, numbers), own)
+        return Decision("undecided", say.undecided(bounds, worst, numbers), own)
 
     def _in_one_attribute(self, decided: Decision) -> Decision | None:
         """Verdict that pooling endangers one attribute.
