@@ -1,7 +1,7 @@
 """Measure the rows and write docs/evidence/performance.md: `python -m benchmarks --write`.
 
 Programs of a row run one after another, round by round. Ratios are of one round. Exit status 1 if a
-target is missed by more than 5 %. A round takes ten minutes on an idle machine.
+target is missed by more than 5 %. A round needs ten minutes on an idle machine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LIMIT = 60
 def measured(program: Sequence[str], wall: bool = False, checkout: Path = ROOT) -> Run:
     """Return the cost of a program, in seconds of the processor or of the clock.
 
-    It imports the packages of a checkout. A program that takes longer than the limit has its cost.
+    It imports the packages of a checkout. A program beyond the limit has the limit's cost.
 
     Raises
     ------

@@ -28,20 +28,20 @@ from .reading import unique
 from .sentences import STATUS_MARKS, capital, scenario_yaml
 
 CAPTION = (
-    "A point is a release: upwards more stays unknown of the attribute that is worst off, to the right its copies lose more of their use. "
+    "A point is a release. Upwards: share unknown of the most exposed attribute. To the right: loss of use. "
     "Bars: 95 of 100 single releases. Dashed: the target. The ring marks the recommended release."
 )
 ADVERSARY = (
     "Every attack that applies to an adversary who knows means, correlations and the law of the noise exactly, and holds any set of the "
-    "copies. Not tried: adversaries who know some records, a sample or other columns besides; name them under `knowledge` in the scenario."
+    "copies. Not tried: adversaries who know some records, a sample or other columns; name them under `knowledge` in the scenario."
 )
 HOW = (
     "On paper: the error of the best linear attack (for retention, of exact Bayes) is an upper bound on the share unknown. It also ranks "
     "pooled copies. Measured: the errors of the strongest attacks, on a single copy that is equivalent to all copies under the law, then "
-    "on the whole release, there of every attack unless a sample is measured. "
-    "± is the deviation of one release from the mean of many, 95 times in 100. "
+    "on the whole release. There every attack is measured, unless only a sample of the records is. "
+    "± is the largest deviation of a release from the mean of many, 95 times in 100. "
     "The target is met if every draw leaves it, and their mean exceeds it so far that `exposure` will hold in 199 of 200 audits of a new "
-    "release with normal errors. By any law, a new release leaves less than each of R draws with probability 1/(R + 1). The target is "
+    "release with normal errors. By any law, a new release leaves less than all of R draws with probability 1/(R + 1). The target is "
     "missed if `exposure` will fail in 199 of 200. In between no level is recommended. Fewer records spread more and need more noise."
 )
 GUARANTEE = (
@@ -118,7 +118,9 @@ def _recommended(advice: Advice) -> list[str]:
     assert shown is not None
     pooling = "adds nothing to the least perturbed copy, whatever the attack"
     if taken.pooling > 0:
-        pooling = f"takes {percent(taken.pooling)} off what the least perturbed copy leaves"
+        pooling = (
+            f"removes {percent(taken.pooling)} of the share that the least perturbed copy leaves"
+        )
     if len(taken.levels) == 1:
         pooling = "there is one copy"
     lines = [

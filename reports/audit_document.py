@@ -34,7 +34,7 @@ from .document import (
     Terms,
     sentence,
 )
-from .figures import SCALE, clipped, isolated, said, with_error
+from .figures import SCALE, TEXTS, clipped, isolated, said, with_error
 from .headline import headline, remedies, reproduces_a_figure
 from .matrix import (
     SHOWN_ELSEWHERE,
@@ -50,7 +50,6 @@ from .matrix import (
 )
 from .reading import EVERYTHING, Reading, plain, unique
 from .sentences import (
-    GUESSES,
     REPLICATES,
     Definition,
     capital,
@@ -62,17 +61,17 @@ from .sentences import (
     outcome,
     partial_text,
     plain_scenario,
-    prose,
     provenance_terms,
     reproduce,
     rows_text,
     scenario_yaml,
-    terms,
 )
 from .verdict import WHOLE, Verdict, most_telling, verdicts
 
-BARS = 12
+BARS = 9
 """Exposures on the first level, most exposed first within a scheme."""
+FOLDED = 4
+"""Notes on the first level; further ones are folded."""
 FACTS = 20
 """Facts of a cell in text."""
 OPTIONS = 6
@@ -153,7 +152,7 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]
             "audit",
             "Method, data and scenario",
             [
-                _method(reading, categories=any(one.guesses for one in found)),
+                _method(reading),
                 Section("plugins", "Attacks and schemes", [_plugins(result.plugins)]),
                 Section(
                     "data", "Data and provenance", [*data, Paragraph(ELSEWHERE, "note", media=TEXT)]
@@ -169,7 +168,7 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]
 
 
 def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Section:
-    most = max(2, BARS // max(1, len(found)))
+    most = max(1, BARS // max(1, len(found)))
     every = [
         [bar for bar in one.exposures if bar.what != WHOLE or bar is one.most_exposed]
         for one in found
@@ -182,7 +181,8 @@ def _exposure(reading: Reading, found: Sequence[Verdict], *, first: bool) -> Sec
         Paragraph(STAYS, "lead", media=TEXT),
         Paragraph(f"{sentence(capital(STAYS))} {LINES}", "lead", media=(PAGE,)),
         Bars(bars),
-        *(Paragraph(one, "note") for one in notes),
+        *(Paragraph(one, "note") for one in notes[:FOLDED]),
+        Section("notes", "Further notes", [Items(notes[FOLDED:])]),
     ]
     return Section("exposure", "Exposure by attribute", blocks if bars or notes else [], first)
 
@@ -295,14 +295,12 @@ def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, f
 
 
 def _schemes(reading: Reading, found: Sequence[Verdict]) -> Section:
-    numbers = any(one.worst is not None for one in found)
-    categories = any(one.guesses is not None for one in found)
     changes = Items(remedies(reading, found), CHANGES)
     schemes = [
         Section(f"scheme-{place}", f"{one.mark} {one.scheme}: {one.label}", [Items(one.reasons)])
         for place, one in enumerate(found)
     ]
-    note = Paragraph(terms(numbers=numbers, categories=categories), "note")
+    note = Paragraph(TEXTS["verdicts"], "note")
     change = Section("changes", "What would change it", [changes])
     return Section("schemes", "Each scheme", [*schemes, note, change])
 
@@ -348,7 +346,7 @@ def _gaps(reading: Reading, *, failed: bool = False) -> Section:
     return Section("gaps", "Cells without a figure", made)
 
 
-def _method(reading: Reading, *, categories: bool) -> Section:
+def _method(reading: Reading) -> Section:
     bars = _terms((f"± {kind}", meaning) for kind, meaning in error_bars(reading))
     scale = _terms(
         (f"{step.bars} {step.word}", f"{step.meaning} (normalized error {step.bound})")
@@ -359,10 +357,10 @@ def _method(reading: Reading, *, categories: bool) -> Section:
         "method",
         "Method",
         [
-            *(Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
+            *(Paragraph(text, "plain", term) for term, text in TEXTS["method"]),
             Section("metrics", "Definitions of the metrics", [metrics]),
             Section("bars", "Where the error bars come from", [bars, Paragraph(REPLICATES)]),
-            Section("scale", "Severity scale", [scale, Paragraph(GUESSES * categories)]),
+            Section("scale", "Severity scale", [scale, Paragraph(TEXTS["guesses"])]),
         ],
     )
 

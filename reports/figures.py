@@ -198,15 +198,17 @@ def _significant(value: float | None, digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share: ``8.3 %``, ``0.04 %``, ``20 %``."""
+    """Format a share: ``8.3 %``, ``<0.01 %``, ``20 %``."""
     scaled = round(100 * share, 9)  # a share of 0.1 less rounding error is 10 %
+    if 5e-4 <= scaled < 5e-3:
+        return "<0.01 %"
     decimals = 0 if abs(scaled) >= 10 else 1 if abs(scaled) >= 0.1 or abs(scaled) < 5e-4 else 2
     text = f"{scaled:.{decimals}f}"
     return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
 
 
 def share(shown: Figure | None) -> str:
-    """Format a share with its error bar as a percentage; 100 % from 1 on."""
+    """Format a share with its error bar, or skewed interval; 100 % from 1 on."""
     if shown is None:
         return "–"
     if shown.value >= 1:
@@ -216,6 +218,10 @@ def share(shown: Figure | None) -> str:
     half = 100 * shown.half if shown.half else None
     decimals = 1 if not half else min(2, max(0, -floor(log10(half))))
     bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
+    if half and shown.low is not None and 100 * (shown.value - shown.low) < half / 2:
+        bar = (
+            f" ({100 * max(0.0, shown.low):.{decimals}f}–{100 * shown.low + 2 * half:.{decimals}f})"
+        )
     return f"{100 * shown.value:.{decimals}f}{bar} %"
 
 

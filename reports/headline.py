@@ -17,7 +17,7 @@ from .figures import Figure, clipped, copies, isolated, listed, number, percent,
 from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
-from .verdict import AS_THEY_ARE, EXACTLY, Exposure, State, Verdict, most_telling
+from .verdict import AS_THEY_ARE, EXACTLY, GUESSED, Exposure, State, Verdict, most_telling
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
@@ -49,11 +49,12 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     said = (one.exposure, one.sentence)
     reasons = [each for each in one.reasons[:-1] if each not in said and each not in number]
     if several:
-        least, *pooled = _of_schemes(found, one)
-        reasons = [least, *reasons[:1], *pooled]
+        least, pooled = _of_schemes(found, one)
+        reasons = [*least, *reasons[:1], *pooled]
     else:
         reasons.append(one.sentence)
     if state == "bad":
+        reasons[:0] = [one.sentence] * (several and bar.state != "bad")
         because = causes(reading.result.measurements, brief=True)[:1]
         reasons[:0] = [isolated(f"{capital(why)}.") for why in because]
         missed = _missed(result)
@@ -61,7 +62,10 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
             why = re.split(r"(?<=\)); ", missed.why)[0]
             reasons.insert(0, f"`{missed.expectation}` fails: {isolated(clipped(why, 250))}.")
     attacks = {each.attack for each in result.measurements if each.attack and each.status == "ok"}
-    reasons.append(f"Strongest attack, of {len(attacks)} tried: {phrase(reading, bar.setting)}.")
+    which = (
+        f"Strongest attack, of {len(attacks)} tried" if len(attacks) > 1 else "Only attack tried"
+    )
+    reasons.append(f"{which}: {phrase(reading, bar.setting)}.")
     if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
@@ -192,13 +196,13 @@ def _number(reading: Reading, one: Verdict, bar: Exposure, *, several: bool) -> 
     of = f" of {isolated(one.scheme)}" if several and one.scheme not in names else ""
     begin = f"{who}{of} {'together' if plural else 'alone'} "
     (s, es), without = ("", "") if plural else ("s", "es"), "; without copies"
-    if guessed and bar.what:
+    if guessed and bar.what == GUESSED:
         every = [each for table in reading.result.data[:1] for each in table.attributes]
         kept = [each for each in every if each.values] or every
         columns = [clipped(each.name, 40) for each in kept]
-        right = f" for {share(guessed.right)} of the records"
+        right = f" for {share(guessed[0].right)} of the records"
         value = isolated(listed(columns[:MOST]) or "value")
-        blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
+        blind = f"{right}{without} a guess is right for {percent(guessed[0].blind)}."
         return f"{begin}name{s} the right {value}{blind}"
     what = isolated(clipped(bar.attribute, 40)) if bar.attribute else "the records"
     spread = reading.deviation_of(one.setting.point, bar.attribute) if bar.attribute else None
@@ -220,15 +224,15 @@ def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
     return {}
 
 
-def _of_schemes(found: Sequence[Verdict], worst: Verdict) -> list[str]:
+def _of_schemes(found: Sequence[Verdict], worst: Verdict) -> tuple[list[str], list[str]]:
     same = [one for one in _alternatives(found, worst) if one.exposures]
-    best = max(same, key=lambda one: one.left).exposures[0]
+    best = max(same, key=lambda one: one.left)
     helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
     safe = [one.scheme for one in found if one.finding == "no-gain"]
     others = f"; not against {_names(safe)}" * bool(safe)
     pooled = f"Pooling copies helps against {_names(helped)}{others}."
-    least = f"The least exposed scheme, {isolated(best.scheme)}, leaves {best.text}."
-    return [least, *([pooled] if helped else [])]
+    least = f"The least exposed scheme, {isolated(best.scheme)}, leaves {best.exposures[0].text}."
+    return [least] * (best is not worst), [pooled] * bool(helped)
 
 
 def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:
@@ -267,9 +271,9 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
         instead = f"; or {other}, which pooling does not weaken" if other else ""
         return f"Use {name} at {_levels(remedy.kind, remedy.levels)}, which would leave half of {what} unknown ({basis}){instead}."
     if remedy.attack == FITTED:
-        return f"Leave out or perturb the columns that {name} shows, and shuffle its rows, as they tell {what}; no level is known to help."
+        return f"Perturb or leave out the columns that {name} shows, and shuffle its rows: they reveal {what}, and no level helps."
     if other:
-        return f"Instead of {name} {other}, which would leave half of {what} unknown (attacks with a closed form)."
+        return f"Instead of {name} {other}: attacks with a closed form leave half of {what} unknown. `auditor advise` tries all."
     who = "one who knows the other attributes"
     return f"Publish less about the dependence of columns than {name} does: no level leaves half of {what} unknown to {who}."
 

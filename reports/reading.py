@@ -255,7 +255,7 @@ def lowest(found: Iterable[Figure]) -> Figure | None:
 
 def nine_digits(value: float) -> float:
     """Round a value, so that rounding errors rank nothing."""
-    return float(f"{value:.9g}")
+    return float(f"{round(value, 12):.9g}")
 
 
 def best_single(found: Figures, members: Coalition) -> Figure | None:

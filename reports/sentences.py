@@ -25,7 +25,6 @@ from .figures import (
     number,
     percent,
     share,
-    spelled,
     times,
 )
 from .matrix import guesses, utility_meaning
@@ -209,10 +208,6 @@ def _dumped(scenario: Plain, *, unicode: bool) -> str:
     return _TAG.sub(r"\\x3C", text)
 
 
-LEAST = 5e-6
-"""Gains below this value are written as none."""
-
-
 class Numbers:
     """Sentences on the share of the variance unknown.
 
@@ -224,12 +219,12 @@ class Numbers:
         known = f" to an adversary who was given {listed(given)} of every record"
         self.given = known if given else ""
 
-    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+    def leaves(self, shown: Figure) -> str:
         """State a coalition's share unknown."""
         who = copies(shown.coalition, self.total)
         verb = "leaves" if len(shown.coalition) == 1 else "leave"
         left = f"{verb} {share(shown)} of the variance unknown{self.given}"
-        return f"{capital(who) if begin else who} {left}"
+        return f"{who} {left}"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """State that pooling reduces the error."""
@@ -243,16 +238,16 @@ class Numbers:
 
     def exact(self, worst: Figure, single: Figure | None) -> str:
         """State an exact reconstruction."""
-        who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
-        if len(worst.coalition) == 1:
-            return (
-                f"{capital(who)} alone rebuilds the records{exactly(worst)} ({error}){self.given}."
-            )
-        alone = (
-            f", while the most revealing single copy leaves {share(single)} of the variance unknown"
-        )
-        rebuilt = f"Pooling {who} rebuilds the records{exactly(worst)} ({error})"
-        return f"{rebuilt}{alone if single else ''}{self.given}."
+        error, alone = f"normalized error {number(worst.value)}", ""
+        if single and worst.coalition[1:]:
+            alone = f", while the most revealing single copy leaves {share(single)} of the variance unknown"
+        rebuilt = f"{self.holders(worst)} rebuilds the records{exactly(worst)} ({error})"
+        return f"{rebuilt}{alone}{self.given}."
+
+    def holders(self, shown: Figure) -> str:
+        """Name a coalition as the subject of a reconstruction."""
+        who = copies(shown.coalition, self.total)
+        return f"Pooling {who}" if shown.coalition[1:] else f"{capital(who)} alone"
 
 
 class Classes(Numbers):
@@ -262,10 +257,10 @@ class Classes(Numbers):
         super().__init__(total)
         self.reading, self.setting = reading, setting
 
-    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+    def leaves(self, shown: Figure) -> str:
         """State the best guess's accuracy."""
         found = guesses(self.reading, self.setting, shown.coalition)
-        start = f"{'From' if begin else 'from'} {copies(shown.coalition, self.total)} "
+        start = f"from {copies(shown.coalition, self.total)} "
         if found is None:
             return f"{start}the true value is given {share(shown.complement)} probability"
         blind = f"(without any copy: {percent(found.blind)})"
@@ -273,11 +268,10 @@ class Classes(Numbers):
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """State that pooling raises the true value's probability."""
-        before = 1 - pooled.value / max(1e-12, 1 - gain.value)
-        start = share(single.complement) if single else percent(before)
+        before = f" from {share(single.complement)}" if single else ""
         who = copies(gain.coalition, self.total)
         found = guesses(self.reading, self.setting, gain.coalition)
-        rises = f"the probability given to a record's true value rises from {start} to {share(pooled.complement)}"
+        rises = f"the probability given to a record's true value rises{before} to {share(pooled.complement)}"
         if found is None:
             return f"Pooling {who}, {rises}."
         alone = f" instead of {share(found.single)} from the most revealing single copy"
@@ -288,46 +282,24 @@ class Classes(Numbers):
 
     def exact(self, worst: Figure, single: Figure | None) -> str:
         """State that every record's value is known."""
-        who = copies(worst.coalition, self.total)
-        if len(worst.coalition) == 1:
-            return f"{capital(who)} alone names every record's value."
-        found = guesses(self.reading, self.setting, worst.coalition)
-        alone = found.single if found else None
-        before = f", where the most revealing single copy's guess is right for {share(alone)} of the records"
-        return f"Pooling {who} names every record's value{before if alone else ''}."
+        return f"{self.holders(worst)} names every record's value."
 
 
 def nothing(gains: Sequence[Figure], single: Figure, numbers: Numbers) -> str:
     """State that no coalition improves on its best member."""
-    most, count = max(gain.high or 0.0 for gain in gains), len(gains)
-    one, left = count == 1, numbers.leaves(single, begin=False)
-    who = (
-        "the one coalition measured gains"
-        if one
-        else f"none of the {spelled(count)} coalitions gains"
-    )
-    much = f"{'at most' if one else 'more than'} {percent(most)}"
-    largest = f" (largest measured gain {percent(max(gain.value for gain in gains))})"
-    if most < LEAST:
-        much, largest = "nothing" if one else "anything", ""
-    return f"Pooling buys nothing: {who} {much} over its best copy alone{largest}; {left}."
+    most, left = max(gain.high or 0.0 for gain in gains), numbers.leaves(single)
+    tried = f"of {counted(len(gains), 'coalition')} none gains more than {percent(most)}"
+    return f"Pooling gains nothing: {tried} over its best copy alone; {left}."
 
 
-def undecided(gains: Sequence[Figure], worst: Figure, margin: float, numbers: Numbers) -> str:
+def undecided(gains: Sequence[Figure], worst: Figure, numbers: Numbers) -> str:
     """State that the intervals decide neither way."""
     gain = max(gains, key=lambda one: one.value if one.high is None else one.high)
-    low, high = gain.low, gain.high
-    who = copies(gain.coalition, numbers.total)
-    why = (
-        f"the gain of {who} lies between {percent(low or 0.0)} and {percent(min(1.0, high or 1.0))}, "
-        f"which settles neither that pooling endangers the records nor that it gains less than {percent(margin)}"
-    )
-    if low is None or high is None:
-        why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
-    elif low < -1 and high > 1:
-        why = f"too little was measured to bound the gain of {who} at all"
-    left = numbers.leaves(worst, begin=False)
-    return f"Undecided whether pooling endangers the records: {why}; {left}."
+    bounds = f"is {percent(gain.value)}, measured without an error bar"
+    if gain.low is not None and gain.high is not None:
+        bounds = f"lies between {percent(gain.low)} and {percent(min(1.0, gain.high))}"
+    who, left = copies(gain.coalition, numbers.total), numbers.leaves(worst)
+    return f"Undecided whether pooling helps: the gain of {who} {bounds}; {left}."
 
 
 def expectation(record: ExpectationRecord) -> str:
@@ -360,11 +332,8 @@ class Definition(NamedTuple):
 
 def metric_definitions(reading: Reading) -> list[Definition]:
     """Define the metrics in the results, each in a sentence."""
-    found = [_definition(name) for name in reading.metrics]
-    return [
-        one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.")
-        for one in found
-    ]
+    found = map(_definition, reading.metrics)
+    return [one._replace(meaning=f"{capital(one.meaning.rstrip('.'))}.") for one in found]
 
 
 def _definition(name: str) -> Definition:
@@ -381,56 +350,9 @@ def error_bars(reading: Reading) -> list[tuple[str, str]]:
     kinds = unique(
         record.error_bar for record in reading.result.measurements if record.status == "ok"
     )
-    return [
-        (
-            kind,
-            f"{meaning[:1].upper()}{meaning[1:]}."
-            if (meaning := TEXTS["error bars"].get(kind, ""))
-            else "",
-        )
-        for kind in kinds
-    ]
+    meanings = TEXTS["error bars"]
+    return [(kind, f"{capital(meanings[kind])}." if kind in meanings else "") for kind in kinds]
 
 
-_SPEAKS = "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
-_DECIDES = (
-    "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "
-    "nothing when the intervals of all coalitions end below 1 %; otherwise the question is undecided. The intervals are widened for the "
-    "number of coalitions (Bonferroni). An expectation of the scenario that was decided for the same attack has the last word."
-)
-_GUESSED = (
-    "For categories the gain is one of 1 − the probability that the attacker gives to the true value, and the sentence also "
-    "says how many records the best guess gets right."
-)
-_NUMBERS = (
-    "A normalized error is the share of the data's variance that the attacker still does not know: 0 is exact, 1 no better "
-    "than guessing the mean."
-)
-_CATEGORIES = (
-    "The share of wrong guesses left is counted against the mistakes of who has no copy and always names the most frequent "
-    "value: 0 is always right, 1 no better than that."
-)
-_POOLING = (
-    "± is half of a 95 % interval. A verdict says first how exposed the worst attribute is to the strongest attack measured, on a single "
-    "copy or on several, and then whether pooling copies adds to it. A tick means that the whole interval of every exposure is at or above "
-    "the target: half stays unknown, or the share that the scenario's `exposure` states."
-)
 REPLICATES = "Over replicates, values are averaged and standard errors combined as √(Σ se²)/R."
 """Rule for combining replicates."""
-GUESSES = (
-    "Guesses of categories have the same bounds for the share of wrong guesses left, (1 − accuracy) / (1 − accuracy without "
-    "any copy). The word is that of the worse of the two."
-)
-"""Severity scale for guesses of categories."""
-
-
-def prose(*, categories: bool) -> list[tuple[str, str]]:
-    """Method's paragraphs as pairs of term and text."""
-    verdict = [_SPEAKS, *([_GUESSED] if categories else []), _DECIDES]
-    return [*TEXTS["method"], ("The verdict", " ".join(verdict))]
-
-
-def terms(*, numbers: bool, categories: bool) -> str:
-    """Explain the verdicts' figures for numbers, categories or both."""
-    kinds = [_NUMBERS] * numbers + [_CATEGORIES] * categories
-    return " ".join([*kinds, _POOLING]) if kinds else ""

@@ -1,8 +1,8 @@
 """Verdict of each scheme on exposure and pooling.
 
 Pooling *endangers* if the interval of an attack's gain lies above 0, or if pooled copies have
-smaller classes or weaker guarantees than each copy. It *buys nothing* if every interval ends
-below the margin. Otherwise it is *undecided*. Intervals are widened for the number of coalitions
+smaller classes or weaker guarantees than each copy. It *gains nothing* if every interval ends below
+the margin. Otherwise it is *undecided*. Intervals are widened for the number of coalitions
 (Bonferroni). The scenario's own ``no-collusion-gain`` overrides the verdict.
 """
 
@@ -46,7 +46,18 @@ from .matrix import (
     phrase,
     strongest,
 )
-from .reading import BEYOND, ERROR, EVERYTHING, GAIN, Figures, Reading, Setting, best_single, lowest
+from .reading import (
+    BEYOND,
+    ERROR,
+    EVERYTHING,
+    GAIN,
+    Figures,
+    Reading,
+    Setting,
+    best_single,
+    lowest,
+    nine_digits,
+)
 from .sentences import Classes, Numbers
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
@@ -60,7 +71,7 @@ LABELS: dict[str, str] = {
     "not-measured": "not measured",
 }
 State = Literal["bad", "open", "good", "plain"]
-MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
+MARKS: dict[State, str] = {"bad": "✗", "open": "?", "good": "✓", "plain": "·"}
 HALF = 0.5
 """Target if the scenario states none: half of every attribute stays unknown."""
 FINE = 2
@@ -110,16 +121,17 @@ class Exposure(NamedTuple):
 
     @property
     def state(self) -> State:
-        """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
-        if self.left.ceiling < self.target:
+        """``good`` or ``bad`` if the whole interval is above or below the target."""
+        low, high = self.left.low, self.left.high
+        if (self.left.value if high is None else high) < self.target:
             return "bad"
-        return "good" if self.left.low is not None and self.left.low >= self.target else "open"
+        return "good" if low is not None and low >= self.target else "open"
 
 
 class Decision(NamedTuple):
     """Finding on pooling and its sentence.
 
-    ``beside_errors`` tells that it rests on classes or guarantees.
+    ``beside_errors`` marks a finding on classes or guarantees.
     """
 
     finding: Finding
@@ -134,7 +146,7 @@ class Verdict:
     Attributes
     ----------
     setting : Setting
-        The strongest attack; without an attack if nothing was measured.
+        The strongest attack; empty without a figure.
     target : float
         Smallest share that must stay unknown.
     asked : str
@@ -168,10 +180,26 @@ class Verdict:
     def _here(self, metric: str) -> list[Setting]:
         return [one for one in self.reading.settings(metric) if one[:2] == self.setting[:2]]
 
+    def _peers(self, metric: str) -> list[Setting]:
+        """Settings without attributes in clear, unless the strongest attack has some."""
+        return [
+            one for one in self._here(metric) if self.given_names or not self.reading.given(one)
+        ]
+
     @cached_property
-    def guesses(self) -> Guesses | None:
-        """Right guesses of categories from the worst coalition."""
-        return guesses(self.reading, self.setting, self.worst.coalition) if self.worst else None
+    def guesses(self) -> tuple[Guesses, Setting] | None:
+        """Most accurate guesses of categories, and their adversary."""
+        made = [
+            (found, one)
+            for one in self._peers(BEYOND)
+            for held in self.reading.figures(one, BEYOND)
+            if (found := guesses(self.reading, one, held))
+        ]
+
+        def rank(pair: tuple[Guesses, Setting]) -> tuple[float, int]:
+            return nine_digits(-pair[0].right.floor), len(pair[0].right.coalition)
+
+        return min(made, key=rank, default=None)
 
     @cached_property
     def beside(self) -> dict[str, tuple[Figure, str, Setting]]:
@@ -182,12 +210,11 @@ class Verdict:
         figures, found = self.reading.figures, dict[str, tuple[Figure, str, Setting]]()
         if self.worst is None:
             return found
-        # version 0.1 has no NEWS
         disclosed = [
             (one, news, shown[news.coalition])
             for one in self._here(DISCLOSED)
             for shown in [figures(one, DISCLOSED)]
-            for news in (figures(one, NEWS) or shown).values()
+            for news in figures(one, NEWS).values()
         ]
         if disclosed:
             by, news, away = max(disclosed, key=lambda one: (one[1].floor, -len(one[1].coalition)))
@@ -210,11 +237,16 @@ class Verdict:
             )
             said = f"Of {clipped(name[0], 60)} {share(name[1])} of the values {few}."
             found[EXACTLY] = name[1], said, self.setting
-        believed = figures(self.setting, BELIEVED).get(self.worst.coalition)
+        beliefs = [
+            (shown, one)
+            for one in self._peers(BELIEVED)
+            for shown in figures(one, BELIEVED).values()
+        ]
+        believed, by = max(beliefs, key=lambda one: one[0].floor, default=(None, self.setting))
         if believed and _sure(believed):
             rises = f"rises {share(believed)} of the way from its share to certainty"
             said = f"In records with the most exposed value, the belief in it {rises}."
-            found[BELIEF] = believed, said, self.setting
+            found[BELIEF] = believed, said, by
         return found
 
     def _most(self, metric: str) -> tuple[str, Figure] | None:
@@ -228,7 +260,7 @@ class Verdict:
 
     @cached_property
     def exposures(self) -> list[Exposure]:
-        """Shares left of attributes and by further measures, most exposed first.
+        """Shares left of attributes and by further measures, by state and share.
 
         Adversaries with attributes in clear are excluded if others exist.
         """
@@ -247,15 +279,16 @@ class Verdict:
                 single = best_single(reading.unknown(setting, name), left.coalition)
                 made.append(self._exposure(left, setting, name, single=single))
         whole = reading.figures(self.setting).get(worst.coalition)
-        if whole:
+        if whole and len(made) != 1:
             made.append(self._exposure(whole, self.setting, what=WHOLE))
         if self.guesses is not None:
-            right = self.guesses.right.turned(self.guesses.mistakes)
-            made.append(self._exposure(right, self.setting, what=GUESSED))
+            found, setting = self.guesses
+            right = found.right.turned(found.mistakes)
+            made.append(self._exposure(right, setting, what=GUESSED))
         for what, (shown, _, setting) in self.beside.items():
             if what != EXACTLY:
                 made.append(self._exposure(shown.complement, setting, what=what))
-        return sorted(made, key=lambda one: one.left.value)
+        return sorted(made, key=lambda one: ([*MARKS].index(one.state), one.left.value))
 
     def _exposure(
         self,
@@ -271,17 +304,17 @@ class Verdict:
 
     @property
     def most_exposed(self) -> Exposure | None:
-        """The exposure with the least share left."""
+        """The exposure that decides the state."""
         return next(iter(self.exposures), None)
 
     @property
     def left(self) -> float:
-        """The least share left by any measure."""
-        return min((one.left.value for one in self.exposures), default=math.inf)
+        """The share left by the exposure that decides."""
+        return self.most_exposed.left.value if self.most_exposed else math.inf
 
     @property
     def severity(self) -> Severity | None:
-        """The worst severity of any measure."""
+        """Severity of the exposure that decides."""
         return self.most_exposed.left.severity if self.most_exposed else None
 
     @property
@@ -382,7 +415,7 @@ class Verdict:
         """Exposure, disclosed values, pooling, and adversaries, one sentence each."""
         point = self.reading.point_text(self.setting.point)
         where = f" at {point}" if point else ""
-        who = f"Strongest attack: {phrase(self.reading, self.setting)}{where}."
+        who = f"Strongest attack overall: {phrase(self.reading, self.setting)}{where}."
         plainly = [said for _, said, _ in self.beside.values()][:1]
         found = [self.exposure, *plainly, self.sentence, self.left_to_given]
         return [*filter(None, found), *[who] * bool(self.worst)]
@@ -432,7 +465,7 @@ class Verdict:
         if decided.finding in ("no-gain", "undecided"):
             steps = (self._in_one_attribute, self._to_another_attack, self._beside_errors)
             decided = next(filter(None, (step(decided) for step in steps)), decided)
-        return self._heeding(decided, self.numbers.leaves(self.worst))
+        return self._heeding(decided, say.capital(self.numbers.leaves(self.worst)))
 
     def _pooling(self, worst: Figure) -> Decision:
         numbers, single = self.numbers, best_single(self.found, worst.coalition)
@@ -442,13 +475,14 @@ class Verdict:
         bounds = _widened(gains)
         own = self.reading.figures(self.setting, GAIN).get(worst.coalition)
         if not bounds:
-            left = numbers.leaves(worst, begin=False)
-            return Decision("alone", f"No coalition of two or more was measured; {left}.")
+            left = numbers.leaves(worst)
+            alone = "One copy is released" if self.total == 1 else "Pooled copies were not measured"
+            return Decision("alone", f"{alone}; {left}.")
         if (gain := _paying(gains, self.found)) is not None:
             return Decision("gain", _said(numbers, gain, self.found), gain)
         if all(gain.high is not None and gain.high <= MARGIN for gain in bounds):
             return Decision("no-gain", say.nothing(bounds, single or worst, numbers), own)
-        return Decision("undecided", say.undecided(bounds, worst, MARGIN, numbers), own)
+        return Decision("undecided", say.undecided(bounds, worst, numbers), own)
 
     def _in_one_attribute(self, decided: Decision) -> Decision | None:
         """Verdict that pooling endangers one attribute.
@@ -480,8 +514,7 @@ class Verdict:
         """
         reading = self.reading
         single = lowest(shown for held, shown in self.found.items() if len(held) == 1)
-        peers = [one for one in self._here(ERROR) if self.given_names or not reading.given(one)]
-        for other in by_strength(reading, judged(reading, peers)) if single else ():
+        for other in by_strength(reading, judged(reading, self._peers(ERROR))) if single else ():
             errors = losses(reading, other)
             gains = [
                 gain
@@ -534,13 +567,9 @@ class Verdict:
             return decided
         record, now = asked[0], decided.finding
         said, status = say.expectation(record), record.status
-        if status == "holds" and now in ("undecided", "no-gain"):
-            if now == "undecided" and self._covered(record.where):
-                gain = decided.gain
-                size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
-                text = (
-                    f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
-                )
+        if status == "holds" and now in ("undecided", "alone", "no-gain"):
+            if now != "no-gain" and self._covered(record.where):
+                text = f"Pooling gains less than the margin of the scenario. {said}"
                 return decided._replace(finding="no-gain", sentence=text)
             return decided
         if (status == "fails" and now not in ("exact", "gain")) or (
@@ -590,12 +619,17 @@ def _sure(shown: Figure | None) -> Figure | None:
 
 
 def _gains(reading: Reading, setting: Setting, errors: Figures) -> list[Figure]:
+    """Gains of pooled copies; 0 for guesses no better than the mean."""
     found = reading.figures(setting, GAIN)
-    return [found[held] for held in errors if len(held) > 1 and held in found]
+    return [
+        found[held] if shown.floor < 1 else found[held]._replace(value=0.0, low=0.0, high=0.0)
+        for held, shown in errors.items()
+        if len(held) > 1 and held in found
+    ]
 
 
 def _widened(gains: Sequence[Figure]) -> list[Figure]:
-    """Gains with intervals that hold for all of them at once (Bonferroni)."""
+    """Gains with simultaneous intervals (Bonferroni)."""
     factor = NormalDist().inv_cdf(1 - 0.025 / max(1, len(gains))) / Z95
     return [
         gain

@@ -315,9 +315,7 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     kept = f"{len(rows):,} of {counted(table.rows, 'record')}"
     notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
     if table.width * len(copies) <= MOST_CELLS:
-        notes.append(
-            "all records and columns are under every-cell: the best linear attack, learnt from the originals, on every cell held"
-        )
+        notes.append("`every-cell`, a linear fit to the originals, attacks all records and columns")
     rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]
     return Audited(
         part,

@@ -207,7 +207,9 @@ def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgemen
     if len(verdicts) > 1:
         counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold"
     wanted = f"wanted {'at least' if sign > 0 else 'at most'} {limit:g} ({where})"
-    why = f"closest to the bound: {metric} {value:.4g}{bar}{theory}, {wanted}; {counted}"
+    status = worst(verdicts)
+    near = "beyond" if status == "fails" else "closest to"
+    why = f"{near} the bound: {metric} {value:.4g}{bar}{theory}, {wanted}; {counted}"
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
@@ -216,7 +218,7 @@ def judge_bounds(groups: Sequence[Cell], asked: Limits, metric: str) -> Judgemen
         why += (
             f"; {bare} without an error bar; of copies made here five replicates or more give one"
         )
-    return Judgement(worst(verdicts), why, value, asked.bound)
+    return Judgement(status, why, value, asked.bound)
 
 
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:

@@ -12,6 +12,7 @@ import altair as alt
 import numpy as np
 
 from auditor.data.load import load_table
+from auditor.data.table import DataUse
 from auditor.results.model import AuditResult
 from auditor_reports.notebook import CONFIG, _coloured
 
@@ -22,9 +23,8 @@ P = 500
 
 def census(_: AuditResult | None) -> Any:
     """Draw the distribution of Age and Income in the replacement of the census extract (li2012, Fig. 1)."""
-    table = load_table(
-        "census-like", columns=["age", "income"], rows=100_000, rng=np.random.default_rng(SEED)
-    )
+    asked = DataUse(source="census-like", columns=["age", "income"], rows=100_000)
+    table = load_table(asked, np.random.default_rng(SEED))
     age, income = (
         (values, name) for values, name in zip(table.values.T, ("age", "income"), strict=True)
     )
@@ -37,7 +37,8 @@ def values(_: AuditResult | None) -> Any:
     """Draw the four distributions of sensitive values (xiao2009, Fig. 4)."""
     rows = []
     for source in ("uniform-values", "discretised-gaussian", "salary-like", "occupation-like"):
-        drawn = load_table(source, rows=600_000, rng=np.random.default_rng(SEED)).values[:, 0]
+        asked = DataUse(source=source, rows=600_000)
+        drawn = load_table(asked, np.random.default_rng(SEED)).values[:, 0]
         seen, counts = np.unique(drawn, return_counts=True)
         rows += [
             {"source": source, "value": float(v), "share": float(c / drawn.size)}

@@ -160,13 +160,10 @@ def test_a_sentence_on_pooling_cites_its_gain_and_its_errors(gain, alone, half):
     for cited, value in ((before, alone), (after, pooled)):
         assert float(cited) == pytest.approx(100 * value, abs=max(0.51, 100 * half))
     bounds = [pair, shown(0.0, 0.0)]
-    most, largest = re.search(
-        r"gains more than ([\d.]+) %.*largest measured gain ([\d.]+) %",
-        say.nothing(bounds, shown(alone), Numbers(3)),
-    ).groups()
+    none = say.nothing(bounds, shown(alone), Numbers(3))
+    most = re.search(r"gains more than ([\d.]+) %", none)[1]
     assert float(most) == pytest.approx(100 * (gain + half), abs=0.51)
-    assert float(largest) == pytest.approx(100 * gain, abs=0.51)
-    open_ = say.undecided(bounds, shown(alone), 0.01, Numbers(3))
+    open_ = say.undecided(bounds, shown(alone), Numbers(3))
     low, high = re.search(r"lies between ([−\d.]+) % and ([\d.]+) %", open_).groups()
     assert float(low.replace("−", "-")) == pytest.approx(100 * (gain - half), abs=0.51)
     assert float(high) == pytest.approx(100 * min(1, gain + half), abs=0.51)
@@ -213,9 +210,7 @@ def test_a_sentence_on_a_group_cites_the_worst_group_and_its_size(groups):
     found = judged("exposure", records, unknown={"at-least": 0.5}, by="region")
     worst, _ = min(groups)
     if worst < 1:
-        cited = re.search(
-            r"share unknown (\S+) ± (\S+), .*; the group has ([\d,]+) records", found.why
-        )
+        cited = re.search(r"unknown (\S+) ± (\S+), .*; the group has ([\d,]+) rec", found.why)
         assert near(cited[1], worst)
         assert near(cited[2], 0.01, 1)
         assert (worst, int(cited[3].replace(",", ""))) in groups
@@ -233,10 +228,8 @@ def test_the_records_that_would_do_do(value, half, rows):
     wanted = int(advised[1].replace(",", ""))
     less = half * (rows / wanted) ** 0.5
     assert wanted > rows
-    assert (
-        judged("exposure", [error("pay", value, 0.99 * less)], unknown={"at-least": 0.5}).status
-        == "holds"
-    )
+    enough = error("pay", value, 0.99 * less)
+    assert judged("exposure", [enough], unknown={"at-least": 0.5}).status == "holds"
     level = re.search(r"raise the level 1 to ([\d.]+)", found.why)
     if level:  # s/(s + c): the share unknown of normal values and noise
         s, c = float(level[1]), (1 - value) / value

@@ -285,7 +285,7 @@ def _grid(candidate: Candidate) -> str:
     if not isinstance(candidate, AddedNoise):
         return "retention of the least perturbed copy, from 0.99 down to 0.01 in steps of 0.01"
     unit = "" if candidate.table.spans is None else ", over what bounds allow squared"
-    return f"σ² of what all copies tell{unit}, from {candidate.grid[0]:g} to {candidate.grid[-1]:g} in {STEPS} steps a decade"
+    return f"σ² of one copy equivalent to all{unit}, from {candidate.grid[0]:g} to {candidate.grid[-1]:g} in {STEPS} steps a decade"
 
 
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
