@@ -439,7 +439,8 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[
     factors = np.stack([scale - 0.5 * (b / s) ** 2, b / s**2, 0.0 * b - 0.5 / s**2], axis=2)
     shown = np.vander(points, 3, increasing=True).T
     for start, stop in evenly(0, len(v), len(q) * len(points), CHUNK_VALUES):
-        log_p = np.maximum(factors[:, start:stop] @ shown, np.log(FAINT))
+        log_p = factors[:, start:stop] @ shown
+        np.maximum(log_p, np.log(FAINT), out=log_p)
         np.exp(log_p, out=log_p).sum(axis=0, out=found[start:stop])
     return found, log_likelihood
 
@@ -458,7 +459,8 @@ def weights(p: Array, f: Array) -> tuple[Array, Array]:
     h = kept = ratio = np.ones(p.shape[1])
     early, last, power, one = None, -np.inf, 1.0, f.mean(axis=0) + FLOOR
     for _ in range(MOST_STEPS):
-        found = gains(p, f, h).sum()
+        of_p, of_f = (np.maximum(e @ h, FLOOR) for e in (p, f))
+        found = (np.log(of_p) - np.log(of_f)).sum()
         if found < last and power > 1.0:
             h, power = kept * ratio, 1.0
             continue
@@ -468,8 +470,8 @@ def weights(p: Array, f: Array) -> tuple[Array, Array]:
             break
         last, kept = found, h
         # products: sums of divided matrices take ten times as long
-        shown, expected = (len(p) / len(e) / np.maximum(e @ h, FLOOR) @ e for e in (p, f))
-        ratio = (shown + one / h) / (expected + one)
-        h = np.clip(h * ratio**power, FLOOR, 1.0 / FLOOR)
+        expected = len(p) / len(f) / of_f @ f
+        ratio = (1.0 / of_p @ p + one / h) / (expected + one)
+        h = np.minimum(np.maximum(h * ratio**power, FLOOR), 1.0 / FLOOR)
         power = min(LONGER * power, LONGEST)
     return (kept if early is None else early), kept

@@ -237,6 +237,7 @@ OF_THE_AUDIT: dict[str, str] = TEXTS["estimates of the audit"]
 """Estimates by the audit itself from both originals and copies."""
 
 
+@lru_cache
 def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
     """Describe an adversary's knowledge; models and rules keep their YAML name."""
     if attack in OF_THE_AUDIT:
