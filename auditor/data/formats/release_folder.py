@@ -82,6 +82,8 @@ def read_manifest(folder: Path) -> Plain | None:
 
 NEEDED = "scheme parameters levels attributes rows precision missing copies".split()
 """Entries of the manifest of a whole release."""
+EACH = "rows missing copies".split()
+"""Entries of every batch."""
 
 
 @contextmanager
@@ -97,7 +99,8 @@ def reopened(folder: Path) -> Iterator[Plain]:
         raise no_release(folder)
     with taken(folder):
         manifest = read_manifest(folder) or {}
-        if not set(NEEDED) <= set(manifest):
+        parts = batches_of(manifest)
+        if not {*NEEDED} <= {*manifest} or any(not {*EACH} <= {*part} for part in parts):
             raise no_release(folder)
         yield manifest
 
