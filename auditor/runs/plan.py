@@ -16,7 +16,7 @@ from auditor.adversary.attack import Attack, LinearAttack
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
 from auditor.audit.workload import Workload, workload
-from auditor.base import ScenarioError, duration, shortened
+from auditor.base import ScenarioError, counted, duration, shortened
 from auditor.base.types import Options, Plain
 from auditor.data.table import Table
 from auditor.expectations.base import listed
@@ -61,13 +61,13 @@ def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
     took = duration(seconds_of(lines))
     memory, there, now = memory_of(lines), available(), free()
     replicates = {line.replicates for line in lines}
-    releases = f"{len(lines)} releases × {min(replicates)} replicates"
+    releases = f"{counted(len(lines), 'release')} × {counted(min(replicates), 'replicate')}"
     if len(replicates) > 1:
         total = sum(line.replicates for line in lines)
         releases = f"{len(lines)} releases, {total:,} with their replicates"
     text = [
         f"{scenario.name}: {scenario.title}",
-        f"  valid; {releases}, {cells:,} cells, {len(scenario.expect)} expectations",
+        f"  valid; {releases}, {cells:,} cells, {counted(len(scenario.expect), 'expectation')}",
         f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:

@@ -160,7 +160,7 @@ def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     status, out, err = auditor("check", "holds.yaml", "fails.yaml")
     assert (status, err) == (0, "")
     assert "holds: Small and quick" in out
-    assert "valid; 2 releases × 1 replicates, 12 cells, 2 expectations" in out
+    assert "valid; 2 releases × 1 replicate, 12 cells, 2 expectations" in out
     assert "corner-wave: 400 rows × 2, 2 copies, 3 coalitions, 6 cells" in out
     assert not (folder / "audit").exists()
 
