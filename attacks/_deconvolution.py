@@ -437,11 +437,10 @@ def learn(
         return max(each, key=lambda fit: float(fit[1].sum()))
 
     tried = long_tailed(start, plain) if type(rows) is NoisyRows else start
-    judged, failures = held.chances(start)[1], 0
-    best, most = start, most + tried.fixed
+    judged, failures, most = held.chances(start)[1], 0, most + tried.fixed
     if tried.fixed:
         tried, judged = fitted(tried)
-        best = tried
+    best = one = tried
     while tried.size < most and failures < PATIENCE:
         grown = split(tried, rest, min(2 * tried.size - tried.fixed, most))
         if grown.size == tried.size:
@@ -452,11 +451,11 @@ def learn(
             best, judged, failures = tried, likelihood, 0
         else:
             failures += 1
-    if placing is not None and best is not start and n <= FIRST_LOOK:
-        one, many = (placing(each, rows.part(teaching)).risk(held) for each in (start, best))
-        gained = many - one
+    if placing is not None and best is not one and n <= FIRST_LOOK:
+        risks = [placing(each, rows.part(teaching)).risk(held) for each in (best, one)]
+        gained = risks[0] - risks[1]
         if gained.mean() > gained.std() / np.sqrt(gained.size):
-            best = start
+            best = one
     if best is start:
         return start
     best = climbed(best, plain, SETTLED)

@@ -43,6 +43,7 @@ from ._lattice import (
     LEAST_WIDTH,
     MOST_POINTS,
     Heaps,
+    alternate,
     filled_steps,
     gains,
     learnt,
@@ -273,7 +274,8 @@ class Reweighted:
             [at_points(*part, a, x) for a, x in points.items()] for part in rows.posteriors(wide)
         ]
         for (a, x), *parts in zip(points.items(), *held, strict=True):
-            h = learnt(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            p, f = (np.concatenate(part) for part in zip(*parts, strict=True))
+            h = learnt(p, f, alternate(len(p)))
             if h is not None:
                 heaps[a] = x, h
         return cls(wide if heaps else prior, heaps)

@@ -20,6 +20,7 @@ alone; under one normal also independent components ``R v`` by FastICA. ``averag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -46,8 +47,11 @@ CONTINUOUS = 2.0
 """Points per deviation of the noise without a coarse step. Sums are then integrals to 1e-8."""
 LEAST_WIDTH = 0.2
 """Least deviation of a component, in steps, so that an atom reaches its nearest point."""
-FITTED_ROWS, MOST_STEPS, EARLY, GAIN = 1_500, 60, 0.1, 0.003
-"""Rows that weights are fitted to, most EM steps, and the log-likelihoods that a step must gain."""
+FITTED_ROWS, JUDGED_ROWS = 1_500, 4_000
+"""Rows that weights of several coordinates are fitted to, and rows that means are weighed on."""
+LIKELIER, MOST_STEPS, EARLY, GAIN = 0.5, 60, 0.1, 0.003
+"""Standard errors of likelihood that weights must gain, most EM steps, and the log-likelihoods that a
+step must gain."""
 LONGER, LONGEST = 1.5, 16.0
 """Growth of EM's step, and its most, as a power of EM's ratio."""
 FINE = 8.0
@@ -143,17 +147,20 @@ class OnLattices:
     def moments(self, v: Array) -> tuple[Array, Array]:
         """Posterior means and variances, shapes (b, N)."""
         x, variance = np.empty((2, len(v), len(self.A)))
+
+        def place(where: Array | slice, j: int, q: Array, b: Array, std: Array) -> None:
+            x[where, j] = mean = (q * b).sum(axis=1)
+            variance[where, j] = (q * (b**2 + std**2)).sum(axis=1) - mean**2
+
         for j, a in enumerate(self.A):
+            place(slice(None), j, *(part.T for part in self.posterior.along(v, a)[:3]))
             if j in self.heaps:
                 points, h = self.heaps[j]
                 points = points - self.mu[j]
-                wide = widened(self.posterior, self.A, j, points)
-                q, b = h * densities(wide, v, a, points)[0], points
-                q, std = q / np.maximum(q.sum(axis=1, keepdims=True), FLOOR), np.zeros(1)
-            else:
-                q, b, std = (part.T for part in self.posterior.along(v, a)[:3])
-            x[:, j] = (q * b).sum(axis=1)
-            variance[:, j] = (q * (b**2 + std**2)).sum(axis=1) - x[:, j] ** 2
+                p = h * densities(widened(self.posterior, self.A, j, points), v, a, points)[0]
+                total = p.sum(axis=1)
+                near = total > FLOOR
+                place(near, j, p[near] / total[near, None], points, np.zeros(1))
         return self.mu + x, variance
 
     def risk(self, rows: NoisyRows) -> Array:
@@ -199,8 +206,14 @@ class Margins:
         return cls(R, B, mu, each)
 
     def mean(self, v: Array) -> Array:
-        c = [interpolated(one, v @ a) for a, one in zip(self.R, self.each, strict=True)]
-        return self.mu + np.stack(c, axis=1) @ self.B.T
+        return self.mu + self._along(v, OnLattices.mean)[0] @ self.B.T
+
+    def _along(
+        self, v: Array, of: Callable[[OnLattices, Array], Array | tuple[Array, Array]]
+    ) -> Array:
+        """Mean, or mean and variance, of each direction, shape (1 or 2, b, C)."""
+        each = zip(self.R, self.each, strict=True)
+        return np.stack([interpolated(one, v @ a, of) for a, one in each], axis=2)
 
     def moments(self, v: Array, s: Array) -> tuple[Array, Array]:
         """Posterior means, and their derivatives times the noise, shapes (b, N).
@@ -208,20 +221,20 @@ class Margins:
         ``Var_c / noise_c`` is a direction's derivative, ``R S Aᵀ`` its noise's covariance with the
         attributes' noise, and ``A = B R``.
         """
-        found = (one.moments(v @ a[:, None]) for a, one in zip(self.R, self.each, strict=True))
-        c, variance = (np.hstack(part) for part in zip(*found, strict=True))
+        c, variance = self._along(v, OnLattices.moments)
         noise = np.maximum(self.R**2 @ s, FAINT)
         shared = self.B.T * (self.R * s @ (self.B @ self.R).T)
         return self.mu + c @ self.B.T, variance / noise @ shared
 
 
-def interpolated(one: OnLattices, y: Array) -> Array:
-    """Posterior means of one direction, linear between points if these are fewer than values."""
+def interpolated(
+    one: OnLattices, y: Array, of: Callable[[OnLattices, Array], Array | tuple[Array, Array]]
+) -> Array:
+    """``of`` one direction, linear between points if these are fewer than values."""
     count = FINE * np.ptp(y) / max(float(np.sqrt(one.posterior.noise[0])), FAINT) if len(y) else 0.0
-    if count >= len(y):
-        return one.mean(y[:, None])[:, 0]
-    table = np.linspace(y.min(), y.max(), int(count) + 2)
-    return np.interp(y, table, one.mean(table[:, None])[:, 0])
+    table = y if count >= len(y) else np.linspace(y.min(), y.max(), int(count) + 2)
+    found = np.reshape(of(one, table[:, None]), (-1, len(table)))
+    return found if table is y else np.stack([np.interp(y, table, part) for part in found])
 
 
 @unprinted
@@ -242,20 +255,24 @@ class Averaged:
 
 def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Array) -> Heaps:
     """Weights of attributes that raise the likelihood of held-out rows."""
-    heaps, v = Heaps(), v[:: max(1, len(v) // FITTED_ROWS)]
-    if not len(v):
+    heaps, shown, noise = Heaps(), v, np.sqrt(A**2 @ posterior.noise)
+    if not len(v) or not noise.any():
         return heaps
-    before, noise = posterior.chances(v)[1], np.sqrt(A**2 @ posterior.noise)
+    if v.shape[1] == 1:
+        v, halves = binned(v, float(np.sqrt(posterior.noise[0])) / FINE)
+    else:
+        shown = v = v[:: max(1, len(v) // FITTED_ROWS)]
+        halves = alternate(len(v))
+    before = posterior.chances(v)[1]
     for j in np.flatnonzero((noise > 0.0) & (FINEST * steps > noise)).tolist():
-        y = mu[j] + v @ A[j]
-        points = occupied(y, steps[j], noise[j])
+        points = occupied(mu[j] + shown @ A[j], steps[j], noise[j])
         if len(points) < 2:
             continue
         wide = widened(posterior, A, j, points - mu[j])
         prior = wide.without(posterior.noise > 0.0)
         p, after = densities(wide, v, A[j], points - mu[j])
         f, _ = densities(prior, v[:1] if posterior.noise.all() else v, A[j], points - mu[j])
-        h = learnt(p, f, after - before)
+        h = learnt(p, f, halves, after - before)
         if h is not None:
             heaps[j] = points, h
     return heaps
@@ -273,19 +290,35 @@ def occupied(y: Array, step: float, noise: float) -> Array:
     return step * np.sort(near[np.argsort(-rows, kind="stable")[:MOST_POINTS]])
 
 
-def learnt(p: Array, f: Array, before: Array | float = 0.0) -> Array | None:
+def alternate(n: int) -> Array:
+    """Counts of rows in two halves, (2, n)."""
+    return np.eye(2)[:, np.arange(n) % 2]
+
+
+def binned(v: Array, width: float) -> tuple[Array, Array]:
+    """Means of rows of one coordinate in bins, (B, 1), and their counts by half, (2, B)."""
+    _, at = np.unique(np.rint(v[:, 0] / width), return_inverse=True)
+    halves = np.stack([np.bincount(at, half).astype(float) for half in alternate(len(v))])
+    return (np.bincount(at, v[:, 0]) / halves.sum(axis=0))[:, None], halves
+
+
+def learnt(p: Array, f: Array, halves: Array, before: Array | float = 0.0) -> Array | None:
     """Weights if they, after gains ``before``, raise the likelihood of held-out rows.
 
-    The likelier of early and late stopping.
+    ``halves`` counts rows. The likelier of early and late stopping.
     """
-    gained = np.zeros((2, len(p))) + before
-    for taught, judged in ((0, 1), (1, 0)):
-        of_taught, of_judged = (f[i::2] if len(f) > 1 else f for i in (taught, judged))
-        for found, h in zip(gained, weights(p[taught::2], of_taught), strict=True):
-            found[judged::2] += gains(p[judged::2], of_judged, h)
-    best = int(gained.mean(axis=1).argmax())
-    sure = gained[best].mean() > gained[best].std() / np.sqrt(len(p))
-    return weights(p, f)[best] if sure else None
+    gained = np.zeros((2, 2, len(p))) + before
+    for taught, judged in enumerate((1, 0)):
+        few, seen = (np.flatnonzero(halves[half]) for half in (taught, judged))
+        of_few, of_seen = (f[rows] if len(f) > 1 else f for rows in (few, seen))
+        each = weights(p[few], of_few, halves[taught, few])
+        for found, h in zip(gained[:, judged], each, strict=True):
+            found[seen] += gains(p[seen], of_seen, h)
+    total = halves.sum()
+    first, second = (np.einsum("ehn,hn->e", part, halves) / total for part in (gained, gained**2))
+    best = int(first.argmax())
+    sure = first[best] > LIKELIER * np.sqrt(max(second[best] - first[best] ** 2, 0.0) / total)
+    return weights(p, f, halves.sum(axis=0))[best] if sure else None
 
 
 def filled_steps(steps: Array | float, noise: Array | float) -> Array:
@@ -314,50 +347,55 @@ def averaged(
     components by FastICA, and all attributes' weights together.
     """
     first = reweighted(A, mu, steps, prior, rows)
-    few = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
+    few = rows.part(slice(None, None, max(1, len(rows.u) // JUDGED_ROWS)))
     R = independent_axes(few.u, rng)
     if prior is start and not first.heaps and R is None:
         return Averaged(first, [first], np.ones((1, len(A))))
-    noise, wide = A**2 @ rows.s, long_tailed(start, few)
+    noise, wide = A**2 @ rows.s, long_tailed(start, rows)
     each: list[OnLattices | Margins] = [
         first,
         OnLattices(Posterior(start, rows.s), A, mu, {}),
-        Margins.of(A, np.eye(len(A)), mu, filled_steps(steps, np.sqrt(noise)), wide, few),
+        Margins.of(A, np.eye(len(A)), mu, filled_steps(steps, np.sqrt(noise)), wide, rows),
     ]
     if R is not None:
         each.append(
-            Margins.of(R, A @ R.T, mu, filled_steps(0.0, np.sqrt(R**2 @ rows.s)), wide, few)
+            Margins.of(R, A @ R.T, mu, filled_steps(0.0, np.sqrt(R**2 @ rows.s)), wide, rows)
         )
-    v, step = few.u, PROBE * np.sqrt(rows.s) * rng.standard_normal(few.u.shape)
-    y, alone = mu + v @ A.T, len(each)
+    v = few.u
     found = [one.moments(v, rows.s) if isinstance(one, Margins) else one.moments(v) for one in each]
+    errors, slopes = (np.array(part) for part in zip(*found, strict=True))
+    errors -= mu + v @ A.T
+
+    def weighed() -> tuple[Array, Array]:
+        """Weights of the means, and each entry's gain over the first."""
+        w = least_risk(errors, slopes.mean(axis=1))
+        w = np.where(w < SLIGHT, 0.0, w)
+        w /= w.sum(axis=0)
+        mixed, slope = (np.einsum("en,ebn->bn", w, part) for part in (errors, slopes))
+        gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
+        # a slight gain is not worth its time
+        most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0)
+        left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
+        least = LEAST_GAIN * np.clip(left, 0.0, most)
+        least = np.maximum(ENOUGH * sure / np.sqrt(len(gain)), least)
+        unsure = gain.mean(axis=0) < least
+        return np.where(unsure, np.eye(len(w))[:, :1], w), np.where(unsure, 0.0, gain)
+
+    w, gain = weighed()
+    thin = slice(None, None, max(1, len(v) // FITTED_ROWS))
+    v, errors, slopes = v[thin], errors[:, thin], slopes[:, thin]
+    step = PROBE * np.sqrt(rows.s) * rng.standard_normal(v.shape)
     for one in [first] if prior is start else [first, reweighted(A, mu, steps, start, few)]:
         if one.heaps:
             # expectation propagation is not a posterior mean: its slopes are numerical (ramani2008)
             each.append(replace(one, jointly=True))
             x = each[-1].mean(v)
-            found.append((x, (each[-1].mean(v + step) - x) * (step @ A.T) / PROBE**2))
-    errors, slopes = np.array([x - y for x, _ in found]), np.array([slope for _, slope in found])
-
-    def weighed(count: int) -> tuple[Array, Array]:
-        """Weights of the first means, and each entry's gain over the first."""
-        w = least_risk(errors[:count], slopes[:count].mean(axis=1))
-        w = np.where(w < SLIGHT, 0.0, w)
-        w /= w.sum(axis=0)
-        mixed, slope = (np.einsum("en,ebn->bn", w, part[:count]) for part in (errors, slopes))
-        gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
-        # a slight gain is not worth its time
-        most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0) / np.sqrt(len(v))
-        left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
-        least = ENOUGH * sure
-        least = np.maximum(least, LEAST_GAIN * np.clip(left, 0.0, most))
-        unsure = gain.mean(axis=0) < least
-        return np.where(unsure, np.eye(count)[:, :1], w), np.where(unsure, 0.0, gain)
-
-    w, gain = weighed(alone)
-    if len(each) > alone:
-        together, gained = weighed(len(each))
-        more = (gained - gain)[:, noise > 0.0] @ (1.0 / noise[noise > 0.0])
+            slope = (each[-1].mean(v + step) - x) * (step @ A.T) / PROBE**2
+            errors = np.concatenate([errors, [x - mu - v @ A.T]])
+            slopes = np.concatenate([slopes, [slope]])
+    if len(each) > len(w):
+        together, gained = weighed()
+        more = (gained - gain[thin])[:, noise > 0.0] @ (1.0 / noise[noise > 0.0])
         if more.mean() > SURE_OF * more.std() / np.sqrt(more.size):
             w = together
     return Averaged(first, each[: len(w)], w)
@@ -450,17 +488,19 @@ def gains(p: Array, f: Array, h: Array) -> Array:
     return np.log(np.maximum(p @ h, FLOOR)) - np.log(np.maximum(f @ h, FLOOR))
 
 
-def weights(p: Array, f: Array) -> tuple[Array, Array]:
+def weights(p: Array, f: Array, counts: Array) -> tuple[Array, Array]:
     """``h``, shape (L,), from 1 upwards in likelihood, stopped early and late.
 
-    ``f`` has one row if all are equal. One more row by the mixture keeps unseen points possible.
-    Steps lengthen until one lowers the likelihood.
+    ``counts`` are of each row, (n,); ``f`` has one row if all are equal. One more row by the mixture
+    keeps unseen points possible. Steps lengthen until one lowers the likelihood.
     """
     h = kept = ratio = np.ones(p.shape[1])
-    early, last, power, one = None, -np.inf, 1.0, f.mean(axis=0) + FLOOR
+    early, last, power = None, -np.inf, 1.0
+    times = counts if len(f) > 1 else counts.sum(keepdims=True)
+    one = times @ f / counts.sum() + FLOOR
     for _ in range(MOST_STEPS):
         of_p, of_f = (np.maximum(e @ h, FLOOR) for e in (p, f))
-        found = (np.log(of_p) - np.log(of_f)).sum()
+        found = float(counts @ np.log(of_p) - times @ np.log(of_f))
         if found < last and power > 1.0:
             h, power = kept * ratio, 1.0
             continue
@@ -470,8 +510,7 @@ def weights(p: Array, f: Array) -> tuple[Array, Array]:
             break
         last, kept = found, h
         # products: sums of divided matrices take ten times as long
-        expected = len(p) / len(f) / of_f @ f
-        ratio = (1.0 / of_p @ p + one / h) / (expected + one)
+        ratio = (counts / of_p @ p + one / h) / (times / of_f @ f + one)
         h = np.minimum(np.maximum(h * ratio**power, FLOOR), 1.0 / FLOOR)
         power = min(LONGER * power, LONGEST)
     return (kept if early is None else early), kept
