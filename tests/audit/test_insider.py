@@ -41,10 +41,9 @@ def test_multiples_modulo_a_number_are_predicted_by_their_step():
         np.testing.assert_allclose(found, x, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS],
-)
+@pytest.mark.parametrize("kind", [
+    kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS
+])  # fmt: skip
 def test_a_planted_leak_is_found(kind):
     left = LEAKS[kind].left
     found = unknown(LEAKS[kind])[: len(left)]
