@@ -41,10 +41,9 @@ def test_multiples_modulo_a_number_are_predicted_by_their_step():
         np.testing.assert_allclose(found, x, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS],
-)
+@pytest.mark.parametrize("kind", [
+    kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS
+])  # fmt: skip
 def test_a_planted_leak_is_found(kind):
     left = LEAKS[kind].left
     found = unknown(LEAKS[kind])[: len(left)]
@@ -92,7 +91,7 @@ def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
     region = np.where(part, 2, rng.choice([0, 1, 3, 4], 1_500)) if kind == "one region" else T % 2
     beside = [("region", region), *shown(np.where(part & leaks, x, rng.permutation(x)))]
     copy = x + x.std() * rng.standard_normal(1_500)
-    near = predictions(x[:, None], [copy[:, None]], T, None, beside)[1][:, 0]
+    near = predictions(x[:, None], [copy[:, None]], T, beside)[1][:, 0]
     base, left = of_records(x[:, None], ["pay"], {}), np.abs(near - x)
     hits = left <= base.tolerance.absolute
     assert not leaks or hits[part].mean() > 0.85

@@ -79,11 +79,17 @@ def test_a_reference_whose_digits_are_made_of_another_column(tmp_path, leaks):
     assert record.status == ("fails" if leaks else "holds")
 
 
+@pytest.mark.parametrize("written", ["number", "beginning of a text", "three codes of four"])
 @pytest.mark.parametrize("members", [5, 1])
-def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
+def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members, written):
     household = RNG.permutation(np.arange(N) // members)
-    income = RNG.lognormal(9, 0.5, N)[household]
-    table = pd.DataFrame({"hid": household, "income": income, "age": RNG.uniform(0, 90, N)})
+    income, some = RNG.lognormal(9, 0.5, N)[household], RNG.integers(10, 99, N)
+    shown = {
+        "number": [household], "beginning of a text": [(household + 1e4) * 100 + some],
+        "three codes of four": [household % 11, some, household // 11 % 11, household // 121],
+    }[written]  # fmt: skip
+    codes = {f"c{k}": np.char.add("c", v.astype(int).astype(str)) for k, v in enumerate(shown)}
+    table = pd.DataFrame({"income": income, "age": RNG.uniform(0, 90, N)} | codes)
     copy = noisy(table, ["income", "age"])
     record = verdict(tmp_path, table, [copy], columns=["income", "age"])
     assert record.status == ("fails" if members > 1 else "holds")
@@ -165,14 +171,11 @@ def test_columns_shown_beside_a_stated_law_are_used(tmp_path, leaks):
     assert found == ("fails" if leaks else "holds")
 
 
-@pytest.mark.parametrize(
-    ("text", "knowledge", "why"),
-    [
-        (lambda k: f"P{k:05}", "perfect", ""),
-        (lambda k: np.base_repr(k * 7919**2 % 36**6, 36), "perfect", "have a text of their own"),
-        (lambda k: f"P{k:05}", {"estimated": {"rows": 400}}, "needs `perfect` knowledge"),
-    ],
-)
+@pytest.mark.parametrize(("text", "knowledge", "why"), [
+    (lambda k: f"P{k:05}", "perfect", ""),
+    (lambda k: np.base_repr(k * 7919**2 % 36**6, 36), "perfect", "have a text of their own"),
+    (lambda k: f"P{k:05}", {"estimated": {"rows": 400}}, "needs `perfect` knowledge"),
+])  # fmt: skip
 def test_a_tick_needs_an_attack_that_could_use_each_shown_column(tmp_path, text, knowledge, why):
     table = pd.DataFrame(RNG.normal(50, 9, (N, 2)), columns=["pay", "age"])
     copy = noisy(table, ["pay", "age"]).assign(name=[text(k) for k in RNG.permutation(N)], unit="m")

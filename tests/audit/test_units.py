@@ -160,10 +160,9 @@ def test_records_weigh_as_a_column_states(tmp_path, leaks):
     assert row.std_error["pay"] == pytest.approx(np.sqrt(z @ z), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [(["1", "-1"], "record 2 has none"), (["0", "0"], "all weights are 0"), (["1", "many"], "at least 0")],
-)  # fmt: skip
+@pytest.mark.parametrize(("weights", "message"), [
+    (["1", "-1"], "record 2 has none"), (["0", "0"], "all weights are 0"), (["1", "many"], "at least 0"),
+])  # fmt: skip
 def test_weights_that_are_none_are_refused_without_a_value(tmp_path, weights, message):
     (tmp_path / "t.csv").write_text(
         "pay,w\n" + "".join(f"{i},{w}\n" for i, w in enumerate(weights))
@@ -222,14 +221,11 @@ def test_units_of_one_give_the_same_figures_per_unit(tmp_path, names, data):
     pd.testing.assert_frame_equal(one[one.metric != "seconds"], two[two.metric != "seconds"])
 
 
-@pytest.mark.parametrize(
-    ("names", "data", "message"),
-    [
-        (["corner-wave"], {"columns": ["rent", "age"]}, "'age' varies within units"),
-        (["uniform"], {"categorical": ["age"]}, "'age' varies within units"),
-        (["corner-wave"], {"columns": ["rent"], "unit": None}, "per-unit needs"),
-    ],
-)
+@pytest.mark.parametrize(("names", "data", "message"), [
+    (["corner-wave"], {"columns": ["rent", "age"]}, "'age' varies within units"),
+    (["uniform"], {"categorical": ["age"]}, "'age' varies within units"),
+    (["corner-wave"], {"columns": ["rent"], "unit": None}, "per-unit needs"),
+])  # fmt: skip
 def test_columns_that_vary_within_units_have_no_noise_per_unit(tmp_path, names, data, message):
     with pytest.raises(auditor.AuditorError, match=message):
         released_per_unit(tmp_path, 4, names, **data)

@@ -31,6 +31,7 @@ from auditor.audit.categorical.release import CERTAIN, UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import (
     FEW,
+    alike_codes,
     joint_codes,
     linked_rows,
     mean,
@@ -131,6 +132,9 @@ def predicted(
     within[classes, np.arange(size)] = prior
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
     P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
+    columns = [(column.name, column.values) for column in beside]
+    alike = alike_codes(columns, (own[0][:, None] == common[:FEW]).astype(np.float64))
+    beside = [*(ShownColumn(0, *one) for one in alike), *beside]
     shown = [column.values for column in beside if column.values.dtype.kind != "U"]
     units = units_of([(column.name, column.values) for column in beside], len(x))
     parts = folds_of(units[rows])

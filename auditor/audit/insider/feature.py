@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base import scipy
+from auditor.base import pd, scipy
 from auditor.base.types import Array, Flags, Indices, unprinted
 from auditor.data.columns.kinds import FEWEST_PER_CODE
 from auditor.numerics.statistics import column_ranks, standard_ranks
@@ -30,6 +30,8 @@ MOST_BITS, PLACE_BITS = 14, 2
 """Most signs and sizes that are multiplied; low bits of the row number, as signs may alternate."""
 MOST_NAMES = 0.75
 """Largest share of different values among a column's records for codes."""
+ALIKE = 5.0
+"""Normal deviate of likeness within a code: the largest of 10,000 by chance is below 4.5."""
 NEAR = 33
 """Nearest rows by shown numbers, with the row itself."""
 LINKED = 0.5
@@ -265,6 +267,76 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
     """Pairs of the first ``MOST_PAIRED``, and all together."""
     return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
+
+
+def alike_codes(
+    beside: Sequence[tuple[str, NDArray[Any]]], cells: Array
+) -> list[tuple[str, Indices]]:
+    """Codes hidden in shown columns whose rows have similar cells, (n, q).
+
+    A part of a text or whole number, or several parts and codes together.
+    """
+    Y = standard_ranks(cells)
+    texts = [as_letters(v) for _, v in beside if has_parts(v)][:MOST_PAIRED]
+    parts = [list(parts_of(text)) for text in texts]
+    codes = [v for _, v in beside if v.dtype.kind in "iu"][:MOST_PAIRED]
+    best = likest([*codes, *(joined(*pair) for pair in combinations(codes, 2))], Y)
+    single = [*codes, *chain(*parts)]
+    while best[0] and (more := likest((joined(best[1], v) for v in single), Y))[0] > best[0]:
+        best = more
+    found = [part for z, part in (best, *(likest(some, Y) for some in parts)) if z > ALIKE]
+    return [(f"alike {k}", part) for k, part in enumerate(found)]
+
+
+def likest(codes: Iterable[Indices], Y: Array) -> tuple[float, Indices]:
+    """Largest likeness, at least 0, and its code."""
+    each = ((likeness(code, Y), code) for code in codes)
+    return max([(0.0, np.zeros(len(Y), np.intp)), *each], key=lambda one: one[0])
+
+
+def parts_of(text: NDArray[np.str_]) -> Iterator[Indices]:
+    """Yield codes of the beginnings, ends and first words of texts."""
+    for each in (text, np.array([one[::-1] for one in text.tolist()])):
+        for k in range(1, int(np.char.str_len(text).max(initial=1)) + 1):
+            yield pd.factorize(each.astype(f"U{k}").astype(object))[0]
+    words = pd.Series(text).str.split(r"\W+", n=FEW, expand=True).fillna("")
+    yield from (pd.factorize(words[k])[0] for k in words.columns[:FEW])
+
+
+def joined(one: Indices, other: Indices) -> Indices:
+    """Code of pairs of codes."""
+    return np.asarray(pd.factorize(one * (int(other.max()) + 1) + other)[0], dtype=np.intp)
+
+
+def likeness(codes: Indices, Y: Array) -> float:
+    """Largest normal deviate of products of two rows of one code, over columns.
+
+    Examples
+    --------
+    >>> Y = np.random.default_rng(0).normal(size=(300, 1)).repeat(2, axis=0)
+    >>> likeness(np.arange(600) // 2, Y) > 9.0, abs(likeness(np.arange(600) % 300, Y)) < 3.0
+    (True, True)
+    """
+    counts = np.bincount(codes)
+    pairs = float((counts * (counts - 1.0)).sum())
+    sums = np.array([np.bincount(codes, y) for y in Y.T])
+    squares = (sums**2).sum(axis=1) - (Y**2).sum(axis=0)
+    return float(squares.max() / np.sqrt(2.0 * pairs)) if pairs else 0.0
+
+
+def has_parts(v: NDArray[Any]) -> bool:
+    """Whether a column is text, or different whole numbers."""
+    return v.dtype.kind == "U" or bool(
+        v.dtype.kind == "f"
+        and (np.abs(v) < 2.0**53).all()
+        and not (v % 1.0).any()
+        and names_rows(v)
+    )
+
+
+def as_letters(v: NDArray[Any]) -> NDArray[np.str_]:
+    """Text, or whole numbers as text."""
+    return v if v.dtype.kind == "U" else v.astype(np.int64).astype(str)
 
 
 def units_of(beside: Sequence[tuple[str, NDArray[Any]]], n: int) -> Indices:

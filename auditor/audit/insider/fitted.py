@@ -13,6 +13,7 @@ at a constant's median error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import mode
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.request import CellContext, Cells, error_records
-from auditor.audit.insider.feature import Shown
+from auditor.audit.insider.feature import FEW, Shown, alike_codes
 from auditor.audit.insider.features.cells import common_step
 from auditor.audit.insider.learner import (
     MOST_ROWS,
@@ -122,7 +123,8 @@ def predictions(
 
     With least mean square error, and least mean error cut off at a constant's.
     """
-    shown = Shown(np.stack(copies, axis=1), beside=beside)
+    cells = Shown(np.stack(copies, axis=1))
+    shown = replace(cells, beside=[*alike_codes(beside, cells.flat[:, :FEW]), *beside])
     guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = min(5, max(2, FOLDED // len(rows)))
     folds = folds_of(shown.units[rows], parts)
