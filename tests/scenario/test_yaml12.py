@@ -71,82 +71,53 @@ BIG, HUGE = "9" * 400, "9" * 5000
 CONTROLS = "\0 \x01 \x08 \x0b \x1b \x7f \x80 \x85 \u2028 \u2029 \ufeff \ufffe \uffff \ud800".split(
     " "
 )
+NINE_TIMES = [
+    "a0: &a0 [x]",
+    *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)),
+]
+
+
+def at(place, *texts):
+    return [(text, place) for text in texts]
+
+
 REFUSED = {
-    "beyond the range of a double": [
-        (f"a: {text}", (1, 4)) for text in ("1e999", "-1e999", f"{BIG}.0")
-    ],
-    "digits": [(f"a: {text}", (1, 4)) for text in (HUGE, f"-{HUGE}", "0x" + "f" * 5000)],
+    "beyond the range of a double": at((1, 4), "a: 1e999", "a: -1e999", f"a: {BIG}.0"),
+    "digits": at((1, 4), f"a: {HUGE}", f"a: -{HUGE}", "a: 0x" + "f" * 5000),
     "tag": [
-        *(
-            (f"a: {text}", (1, 4))
-            for text in (
-                "!!python/object/apply:os.system [ls]",
-                "!foo {b: 1}",
-                "!!set {b, c}",
-                "!!timestamp 2012-01-01",
-                "!!seq {b: 1}",
-                "!!map x",
-                "!!int x",
-            )
-        ),
-        ("%TAG !! tag:example.com,2000:\n---\na: !!str x", (3, 4)),
+        *at((1, 4), "a: !!python/object/apply:os.system [ls]", "a: !foo {b: 1}", "a: !!set {b, c}"),
+        *at((1, 4), "a: !!timestamp 2012-01-01", "a: !!seq {b: 1}", "a: !!map x", "a: !!int x"),
+        *at((3, 4), "%TAG !! tag:example.com,2000:\n---\na: !!str x"),
     ],
-    "is given twice; first at line 2, column 3": [("a:\n  b: 1\n  c: 2\n  'b': 3", (4, 3))],
+    "is given twice; first at line 2, column 3": at((4, 3), "a:\n  b: 1\n  c: 2\n  'b': 3"),
     "but found another document": [
-        ("a: 1\n---\nb: 2", (2, 1)),
-        ("---\na: 1\n...\n---\n", (4, 1)),
-        ("--- a\n--- b", (2, 1)),
+        *at((2, 1), "a: 1\n---\nb: 2", "--- a\n--- b"),
+        *at((4, 1), "---\na: 1\n...\n---\n"),
     ],
-    "the document is empty": [
-        (text, None)
-        for text in ("", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", "&a")
-    ],
-    "merge key (<<)": [("x: &x {a: 1}\ny:\n  <<: *x\n  b: 2", (3, 3))],
-    "is no text": [("? &a [*a]\n: 1", (1, 3))],
+    "the document is empty": at(
+        None, "", "\n", "# a comment\n", "---\n", "---\n...\n", "\ufeff", "&a"
+    ),
+    "merge key (<<)": at((3, 3), "x: &x {a: 1}\ny:\n  <<: *x\n  b: 2"),
+    "is no text": at((1, 3), "? &a [*a]\n: 1"),
     "nested too deeply": [
-        (text, None)
-        for text in (
-            *(part * 100_000 for part in ("[", "- ", "? ", '{"a":', "[{")),
-            *("&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}"),
-        )
+        *at(None, *(part * 100_000 for part in ("[", "- ", "? ", '{"a":', "[{"))),
+        *at(None, "&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}"),
     ],
-    "larger than 1000000 bytes": [
-        ("a: '" + "é" * (MAX_BYTES // 2) + "'", None),
-        ("x" * 10 * MAX_BYTES, None),
-    ],
-    "over 100000 values": [
-        (
-            "\n".join(
-                [
-                    "a0: &a0 [x]",
-                    *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)),
-                ]
-            ),
-            None,
-        )
-    ],
+    "larger than 1000000 bytes": at(
+        None, "a: '" + "é" * (MAX_BYTES // 2) + "'", "x" * 10 * MAX_BYTES
+    ),
+    "over 100000 values": at(None, "\n".join(NINE_TIMES)),
     **{
-        f"the character U+{ord(sign):04X} is forbidden here": [
-            (f"a: 1\r\né: 'x{sign}y{sign}'", (2, 6))
-        ]
+        f"the character U+{ord(sign):04X} is forbidden here": at(
+            (2, 6), f"a: 1\r\né: 'x{sign}y{sign}'"
+        )
         for sign in CONTROLS
     },
     "": [
-        ("a: b: c", (1, 5)),
-        ("a: `x`", (1, 4)),
-        *(
-            (text, None)
-            for text in (
-                "a: 'x",
-                "a: 1\n b: 2",
-                'a: "\\q"',
-                "a: |9\n x",
-                "a: !e!x y",
-                "%YAML 2.0\n--- a",
-                "a: *",
-                "a: *nowhere",
-            )
-        ),
+        *at((1, 5), "a: b: c"),
+        *at((1, 4), "a: `x`"),
+        *at(None, "a: 'x", "a: 1\n b: 2", 'a: "\\q"', "a: |9\n x", "a: !e!x y", "%YAML 2.0\n--- a"),
+        *at(None, "a: *", "a: *nowhere"),
     ],
 }
 """Texts by what is said of them, each with its place."""
