@@ -264,7 +264,8 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
         shown = v = v[:: max(1, len(v) // FITTED_ROWS)]
         halves = alternate(len(v))
     before = posterior.chances(v)[1]
-    for j in np.flatnonzero((noise > 0.0) & (FINEST * steps > noise)).tolist():
+    noisy = noise**2 > GRAIN * (A**2).sum(axis=1)
+    for j in np.flatnonzero(noisy & (FINEST * steps > noise)).tolist():
         points = occupied(mu[j] + shown @ A[j], steps[j], noise[j])
         if len(points) < 2:
             continue

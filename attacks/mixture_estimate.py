@@ -25,6 +25,9 @@ a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make i
 (``_expectation_propagation``, minka2001) on 5,000 rows. Components and weights of each attribute's
 values maximise its likelihood given all others. *Approximate*: the error exceeds the exact posterior
 mean's by about 1e-4. Lattices are treated as continuous.
+
+*Values times factors drawn in logs* (kim2003): ``log |y| + v/2`` is ``log |x|`` with Gaussian noise.
+With its posterior means ``b_k`` and variances ``B_k``, ``x̂ = ± Σ_k q_k exp(b_k + B_k/2)``. 0 stays 0.
 """
 
 from __future__ import annotations
@@ -42,14 +45,18 @@ from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.plugin import (
     Array,
+    Arrays,
     Cost,
     DenseNoise,
+    Estimated,
     KroneckerNoise,
+    Moments,
     NotApplicable,
     Perfect,
     PluginParameters,
     Reconstruction,
     RowAttack,
+    SampleMoments,
     View,
     register,
     scipy,
@@ -96,6 +103,8 @@ class MixtureEstimate(RowAttack):
         return self.cost if distribution in (None, "gaussian") else Cost(0.01, 2.5e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        if view.scheme.get("name") == "multiplicative-noise" and view.scheme["logs"]:
+            return of_factors(self, view, blocks)
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks)
         return gaussian(self, view, blocks)
@@ -135,6 +144,28 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
         lambda: averaged(A, mu, steps, start, prior, rows, rng), "placed", *prior.arrays, *inputs
     )
     return PosteriorMean(seen, placed)
+
+
+def of_factors(
+    attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]
+) -> Reconstruction:
+    """Posterior mean of values times factors ``exp(√v g − v/2)``."""
+    held, N = some_rows(blocks, stream(view.seed, attack.name, "rows")), view.width
+    sizes, v = np.abs(held), np.array(view.levels)
+    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
+    logs = _Logs(v, np.where(np.isfinite(least), least, 1.0).reshape(len(v), N))
+    rows = logs.of(np.split(held, len(v), axis=1))
+    moments = Moments.of(np.hstack(rows))
+    in_logs = replace(
+        view,
+        law=KroneckerNoise(np.diag(v), np.eye(N)),
+        knowledge=Estimated(rows=max(2, len(held))),
+        centre=np.zeros(N),
+        released=moments,
+        given=SampleMoments(moments),
+        steps=lambda: np.full(N, np.nan),
+    )
+    return _MeanOfFactors(logs, gaussian(attack, in_logs, [rows]))
 
 
 def on_lattices(
@@ -313,3 +344,29 @@ class _MeanInAnyNoise(Reconstruction):
     def rows(self, copies: Sequence[Array]) -> Array:
         rows = RowsInAnyNoise.of(self.found, copies, self.mu, self.unit)
         return self.mu + self.unit * self.placed.mean(rows)
+
+
+@dataclass(frozen=True, repr=False)
+class _Logs:
+    """Levels, (k,), and sizes that stand for 0, (k, N)."""
+
+    v: Array
+    least: Array
+
+    def of(self, copies: Arrays) -> list[Array]:
+        each = zip(copies, self.least, self.v, strict=True)
+        return [np.log(np.maximum(np.abs(y), least)) + v / 2.0 for y, least, v in each]
+
+
+@dataclass(eq=False, repr=False)
+class _MeanOfFactors(Reconstruction):
+    logs: _Logs
+    fitted: PosteriorMean
+
+    def rows(self, copies: Arrays) -> Array:
+        seen, x = self.fitted.seen, np.sign(copies[0])
+        u = seen.coordinates(self.logs.of(copies))
+        for j, a in enumerate(seen.pencil.basis):
+            q, b, std, _ = self.fitted.posterior.along(u, a)
+            x[:, j] *= (q * np.exp(seen.mu[j] + b + 0.5 * std[:, None] ** 2)).sum(axis=0)
+        return x

@@ -257,6 +257,22 @@ def test_weights_under_laplace_noise_are_bayes_rule_over_points(levels):
     assert placed.risk(rows).mean() < even.mean() - 0.1
 
 
+def test_factors_in_logs_leave_what_bayes_rule_leaves_and_zeros_show():
+    """Lognormal values of both signs: the posterior of a logarithm is normal."""
+    rng, levels = np.random.default_rng(4), [0.5, 1.0]
+    K, n, signs = np.array([[1.0, 0.6], [0.6, 0.8]]), 4000, np.array([1.0, -1.0])
+    X = signs * np.exp(rng.multivariate_normal([3.0, -1.0], K, n))
+    X[0] = 0.0
+    release = auditor.perturb(X, "multiplicative-noise", levels, seed=2, logs=True)
+    found = auditor.attack("mixture-estimate", release).values
+    u = sum((np.log(np.abs(y[1:])) + v / 2) / v for y, v in zip(release.copies, levels, strict=True)) / 3.0  # fmt: skip
+    gain = K @ np.linalg.inv(K + np.eye(2) / 3.0)
+    mean, left = [3.0, -1.0] + (u - [3.0, -1.0]) @ gain.T, np.diag(K - gain @ K)
+    bayes = ((signs * np.exp(mean + left / 2) - X[1:]) ** 2).mean(axis=0)
+    assert (((found[1:] - X[1:]) ** 2).mean(axis=0) < 1.03 * bayes).all()
+    assert not found[0].any()
+
+
 def test_the_shortest_interval_of_one_normal_by_hand():
     """90 % of N(3, ½²) lie within 1.645 deviations."""
     low, high = shortest_of_mixture(np.ones((1, 1)), np.array([[3.0]]), np.array([0.5]), 0.9)

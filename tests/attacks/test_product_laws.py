@@ -22,17 +22,12 @@ def independent(distribution, *stds):
 
 def naive_likelihood(channel, copies, points):
     """``Π_i f_i(y_i − x)``, number by number."""
-    return np.array(
-        [
-            [
-                np.prod(
-                    [float(f.pdf(np.array(y - x))) for f, y in zip(channel.densities, row, strict=True)],
-                )
-                for x in points
-            ]
-            for row in copies
-        ]
-    )  # fmt: skip
+
+    def one(row, x):
+        each = zip(channel.densities, row, strict=True)
+        return np.prod([float(f.pdf(np.array(y - x))) for f, y in each])
+
+    return np.array([[one(row, x) for x in points] for row in copies])
 
 
 @pytest.mark.parametrize("distribution", LATTICE_LAWS)
@@ -41,14 +36,10 @@ def test_a_coin_under_lattice_noise_by_hand(distribution):
     channel, noise = independent(distribution, 1.3), NoiseDensity(distribution, 1.3)
     f1, f2 = noise.pdf(np.array([1.0, 2.0]))
     prior = Histogram(np.array([-0.5, 0.5, 1.5]), np.array([0.5, 0.5]))
-    assert histogram_mean(prior, channel, np.array([[2.0]]))[0] == pytest.approx(
-        f1 / (f1 + f2), rel=1e-9
-    )
-    values, shares = np.array([0.0, 1.0]), np.array([0.5, 0.5])
-    assert posterior_estimate(values, shares, channel, np.array([[2.0]]), False)[
-        0
-    ] == pytest.approx(f1 / (f1 + f2), rel=1e-9)
-    assert posterior_estimate(values, shares, channel, np.array([[2.0]]), True)[0] == 1.0
+    y, mean = np.array([[2.0]]), pytest.approx(f1 / (f1 + f2), rel=1e-9)
+    assert histogram_mean(prior, channel, y)[0] == mean
+    points = np.array([0.0, 1.0]), np.array([0.5, 0.5]), channel, y
+    assert [posterior_estimate(*points, mode)[0] for mode in (False, True)] == [mean, 1.0]
 
 
 @given(seed=seeds, copies=st.integers(1, 3))
@@ -107,20 +98,14 @@ def test_lattice_posteriors_are_the_sums_written_out(seed, distribution, copies,
 
 
 def test_who_does_not_know_the_distribution_or_meets_too_many_values_is_told_so():
-    release = auditor.perturb(
-        np.random.default_rng(1).normal(size=(12_000, 1)), "independent", [0.5], seed=1
-    )
-    with pytest.raises(
-        auditor.AuditorError,
-        match="12,000 distinct values; exact posteriors go over at most 10,000",
-    ):
-        auditor.attack("map-estimate", release, prior="known")
-    with pytest.raises(
-        auditor.AuditorError, match="distribution of every attribute's values, which estimated"
-    ):
-        auditor.attack(
-            "map-estimate", release, knowledge={"estimated": {"rows": 50}}, prior="known"
-        )
+    X = np.random.default_rng(1).normal(size=(12_000, 1))
+    release = auditor.perturb(X, "independent", [0.5], seed=1)
+    for knowledge, match in [
+        ("perfect", "12,000 distinct values; exact posteriors go over at most 10,000"),
+        ({"estimated": {"rows": 50}}, "distribution of every attribute's values, which estimated"),
+    ]:
+        with pytest.raises(auditor.AuditorError, match=match):
+            auditor.attack("map-estimate", release, prior="known", knowledge=knowledge)
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
@@ -128,13 +113,8 @@ def test_the_exact_posterior_under_gaussian_and_uniform_noise_by_hand(distributi
     """X is ±1, as likely."""
     X = np.tile([1.0, -1.0], 100)[:, None]
     release = auditor.perturb(X, "independent", [0.5], seed=2, distribution=distribution)
-    found, y = (
-        np.asarray(each)[:, 0]
-        for each in (
-            auditor.attack("map-estimate", release, prior="known", estimate="mean").values,
-            release.copies[0],
-        )
-    )
+    found = auditor.attack("map-estimate", release, prior="known", estimate="mean").values
+    found, y = (np.asarray(each)[:, 0] for each in (found, release.copies[0]))
     reach = np.sqrt(1.5)
     exact = (np.tanh(y / 0.5) if distribution == "gaussian" else np.where(np.abs(y) <= reach - 1, 0.0, np.sign(y)))  # fmt: skip
     np.testing.assert_allclose(found, exact, atol=1e-9)

@@ -92,6 +92,8 @@ def by_column(value: Any) -> Any:
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return dict.fromkeys(names)
+    if not isinstance(names, dict | list | None):
+        raise ValueError("must be a list of columns, or a mapping by column")
     return {} if names is None else names
 
 
