@@ -62,7 +62,7 @@ _compiling = RLock()
 class _Later(NamedTuple):
     """An attribute of a frozen dataclass, made with the others at the first use of one.
 
-    Making 170 classes at the start took 0.08 s. Their text is compiled only if it is used.
+    Making 170 classes at the start took 0.08 s.
     """
 
     name: str

@@ -306,8 +306,8 @@ def report_bug(error: BaseException) -> int:
 def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     """Close standard output and end the process despite plugins' threads.
 
-    Python would wait for these threads, possibly forever. Without them, functions registered with
-    ``atexit`` run; objects are not freed one by one, which takes 0.1 to 0.2 s.
+    Python would wait for these threads. Without them, functions registered with ``atexit`` run, and
+    objects are not freed one by one.
     """
     from auditor.process.containment import withhold_uncaught
 

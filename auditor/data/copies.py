@@ -50,7 +50,7 @@ from auditor.data.columns.checks import (
     kind_of,
     record_keys,
 )
-from auditor.data.columns.kinds import readings
+from auditor.data.columns.kinds import readings, spelling
 from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
@@ -402,8 +402,10 @@ MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
 
 
-def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownColumn]:
-    """Columns of copies as numbers, codes and text.
+def shown_columns(
+    files: Iterable[tuple[Path, Indices, Names]], audited: Names = ()
+) -> list[ShownColumn]:
+    """Columns of copies as numbers, codes and text; spelling of ``audited`` ones.
 
     Parameters
     ----------
@@ -418,13 +420,17 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Names]]) -> list[ShownCol
     """
     found: dict[str, ShownColumn] = {}
     for number, (path, rows, columns) in enumerate(files, start=1):
-        names = columns[:MOST_COLUMNS]
-        if not names:
+        names = [*columns[:MOST_COLUMNS]]
+        written = [name for name in header(path) if name in audited][:MOST_COLUMNS]
+        if not names + written:
             continue
-        frames = frames_of(pieces_of(path), names, as_written=True)
+        frames = frames_of(pieces_of(path), names + written, as_written=True)
         frame = pd.concat(list(frames), ignore_index=True)
-        for name in names:
-            for kind, values in readings(frame[name].reindex(rows).reset_index(drop=True)):
+        for name in frame:
+            cells = frame[name].reindex(rows).reset_index(drop=True)
+            form = spelling(cells) if name in written else None
+            forms = [] if form is None else [("spelling", form)]
+            for kind, values in forms if name in written else readings(cells):
                 same = found.get(f"{name} {kind}")
                 if same is None or not np.array_equal(same.values, values):
                     key = f"{name} {kind}" if same is None else f"{name} {kind} {number}"

@@ -132,8 +132,8 @@ class Crew:
     def _executor(self, size: int) -> Executor:
         """Processes that start with their first task, or the cluster.
 
-        Our own program forks, which shares table and imports; each process of loky imports for
-        1.4 s. Other programs, with threads that may hold locks, and other systems use loky.
+        Our own program forks, which shares table and imports. Other programs, with threads that may
+        hold locks, and other systems use loky.
         """
         if size > self._size:
             self._end_pool()

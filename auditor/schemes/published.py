@@ -134,7 +134,8 @@ class FileScheme(Scheme):
         whole = table.whole
         names = [columns for _, columns in self.beside(table)]
         copies = self.read(whole)
-        found = shown_columns(zip(self.files(whole), [c.rows for c in copies], names, strict=True))
+        files = zip(self.files(whole), [c.rows for c in copies], names, strict=True)
+        found = shown_columns(files, table.attributes if self.engine == "numeric" else ())
         for number, copy in enumerate(copies, start=1):
             if copy.order is not None:
                 found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))

@@ -46,18 +46,12 @@ def test_closed_form_and_numerical_optimum_agree(n, p):
     y = x @ M.T
     away = known.rest @ np.eye(4 - p)[0]
     closed = ProjectionMAP(known, 0.5, away).rows([y])[0]
-    best = max(
-        (
-            minimize(
-                lambda v: -log_likelihood(v, y[0], known, 0.5),
-                rng.standard_normal(4),
-                method="Nelder-Mead",
-                options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000},
-            )
-            for _ in range(4)
-        ),
-        key=lambda found: -found.fun,
-    )
+    how = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}
+
+    def found(start):
+        return minimize(lambda v: -log_likelihood(v, y[0], known, 0.5), start, method="Nelder-Mead", options=how)  # fmt: skip
+
+    best = min((found(rng.standard_normal(4)) for _ in range(4)), key=lambda each: each.fun)
     assert log_likelihood(closed, y[0], known, 0.5) == pytest.approx(-best.fun, abs=1e-7)
     np.testing.assert_allclose(known.spanned.T @ best.x, known.spanned.T @ closed, atol=1e-4)
     assert np.linalg.norm(known.rest.T @ best.x) == pytest.approx(

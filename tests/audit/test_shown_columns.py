@@ -47,6 +47,15 @@ def test_files_that_no_insider_searched_get_no_tick(tmp_path):
 
 
 @pytest.mark.parametrize("leaks", [True, False])
+def test_the_way_in_which_numbers_are_written(tmp_path, leaks):
+    table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N)})
+    zeros = (6 * (table.pay.rank(pct=True) if leaks else pd.Series(RNG.random(N)))).astype(int)
+    copy = noisy(table, ["pay"]).pay.map("{:.1f}".format) + zeros.map(lambda k: "0" * k)
+    record = verdict(tmp_path, table, [copy.to_frame("pay")])
+    assert (record.status == "fails") == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
 def test_a_leak_in_a_large_file_is_searched_in_stretches(tmp_path, monkeypatch, leaks):
     monkeypatch.setattr(scan, "HELD_BYTES", 0)
     monkeypatch.setattr(without_law, "STRETCH", 840)

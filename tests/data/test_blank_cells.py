@@ -192,24 +192,17 @@ def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
     table["town"] = RNG.choice(["x", "y", None], 400)
     table.loc[::10, "age"] = np.nan
     table.to_csv("t.csv", index=False)
-    loaded = load("t.csv", missing="value", hierarchies={"town": {"none": [""], "a": ["x", "y"]}})
+    quasi, hierarchies = ["age", "town"], {"town": {"none": [""], "a": ["x", "y"]}}
+    loaded = load("t.csv", missing="value", hierarchies=hierarchies)
     assert loaded.rows == 400
     low, high = table.age.min(), table.age.max()
     assert set(loaded.values[::10, 0]) == {2 * low - high}
     assert (loaded.values[:, 2] == 0).sum() == table.town.isna().sum()
-    hierarchies = {"town": {"none": [""], "a": ["x", "y"]}}
+    scheme = {"name": "k-anonymity", "levels": [5], "quasi": quasi, "sensitive": "ill"}
+    data = {"source": "t.csv", "columns": [*quasi, "ill"], "hierarchies": hierarchies}
     audit = {
-        "schema": 1,
-        "attacks": "all",
-        "measures": ["anonymity"],
-        "knowledge": [{"known-attributes": ["age", "town"]}],
-        "data": {
-            "source": "t.csv", "columns": ["age", "town", "ill"], "hierarchies": hierarchies,
-            "missing": "value",
-        },
-        "schemes": [
-            {"name": "k-anonymity", "levels": [5], "quasi": ["age", "town"], "sensitive": "ill"}
-        ],
+        "attacks": "all", "measures": ["anonymity"], "knowledge": [{"known-attributes": quasi}],
+        "data": data | {"missing": "value"}, "schemes": [scheme],
     }  # fmt: skip
     frame = auditor.run(audit).frame()
     assert frame[frame.metric == "anonymity_k"].value.min() >= 5

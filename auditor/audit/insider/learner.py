@@ -69,7 +69,7 @@ class Trees(NamedTuple):
 
 
 FEWEST_TREES = 40
-"""Trees for few rows, where more take seconds and leave 1.5 % of a first step."""
+"""Trees for few rows, where more take seconds."""
 STRONG, WEAK = Trees(50, 16, 0.2, 10, BINS), Trees(20, 8, 0.12, 20)
 """Trees for originals, and trees with stable predictions."""
 

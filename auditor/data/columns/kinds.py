@@ -336,7 +336,29 @@ def readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
         found.append(("code", codes + 1))
     if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):
         found.append(("text", as_text(given)))
-    return found
+    form = spelling(cells)
+    return found if form is None else [*found, ("spelling", form)]
+
+
+def spelling(cells: pd.Series[str]) -> Indices | None:
+    """Codes of how numbers are written, if the numbers do not tell.
+
+    Examples
+    --------
+    >>> spelling(pd.Series(["12.5", "3.0", "7.25"])), spelling(pd.Series(["12.5", "3.50", "7.0"]))
+    (None, array([0, 1, 0]))
+    """
+    text = cells.astype("string").fillna("")
+    numbers = pd.to_numeric(text, errors="coerce").astype(float)
+    there = numbers.notna().to_numpy()
+    shortest = numbers[there].map(repr)
+    if 2 * there.sum() <= len(text) or any(
+        (text[there] == one).all() for one in (shortest, shortest.str.removesuffix(".0"))
+    ):
+        return None
+    form = text.str.replace(r"\d", "9", regex=True).str.replace(r"^-?9*", "", regex=True)
+    codes = np.asarray(pd.factorize(form.astype(object))[0], dtype=np.intp)
+    return codes if codes.any() else None
 
 
 def many_alike(codes: NDArray[Any]) -> bool:
