@@ -35,7 +35,7 @@ from auditor.data.copies import (
 )
 from auditor.data.formats.parts import header, notes_of
 from auditor.data.table import Audited, DataUse, ShownColumn, Table, remembered
-from auditor.numerics.blocks import block_head, row_blocks
+from auditor.numerics.blocks import block_head, row_blocks, seal
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
@@ -131,21 +131,24 @@ class FileScheme(Scheme):
         return [read_copy(path, table, *given) for path in self.files(table)]
 
     def shown(self, table: Table) -> list[ShownColumn]:
-        whole = table.whole
-        names = [columns for _, columns in self.beside(table)]
-        copies = self.read(whole)
-        files = zip(self.files(whole), [c.rows for c in copies], names, strict=True)
+        found = remembered(("shown", self.stamps(table.whole)), lambda: self._shown(table.whole))
+        return [column._replace(values=table.cut_out(column.values)) for column in found]
+
+    def _shown(self, table: Table) -> list[ShownColumn]:
+        names, copies, paths = self.beside(table), self.read(table), self.files(table)
+        files = zip(paths, [c.rows for c in copies], [each for _, each in names], strict=True)
         found = shown_columns(files, table.attributes if self.engine == "numeric" else ())
-        for number, copy in enumerate(copies, start=1):
+        for number, (path, copy) in enumerate(zip(paths, copies, strict=True), start=1):
             if copy.order is not None:
                 found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))
             for step in (1, -1) if copy.beyond else ():  # records of others may lie beside
-                rows, path = copy.rows + np.where(copy.held, step, 0), self.files(whole)[number - 1]
+                rows = copy.rows + np.where(copy.held, step, 0)
                 cells = shown_columns([(path, rows, [name for name in header(path) if name])])
                 cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(np.intp)))
                 beside = f"of the row {'after' if step > 0 else 'before'}"
                 found += [ShownColumn(number, f"{c.name} {beside}", c.values) for c in cells]
-        return [column._replace(values=table.cut_out(column.values)) for column in found]
+        seal(*(column.values for column in found))
+        return found
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
         whole = table.whole
