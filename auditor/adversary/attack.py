@@ -605,8 +605,9 @@ class Coalitions:
         else:
             held = [tuple(range(1, end + 1)) for end in ends.get(self.kind, ())] or [self.copies]
             if missing := [copy for copy in held[-1] if copy > M]:
+                there = "1 copy is" if M == 1 else f"{M} copies are"
                 raise AuditorError(
-                    f"a coalition names copy {missing[0]}, but only {M} copies are released"
+                    f"a coalition names copy {missing[0]}, but only {there} released"
                 )
             yield from held
 

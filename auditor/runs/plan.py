@@ -91,7 +91,7 @@ def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
         figures = ((line.rows, line.work.width, line.copies, line.work.coalitions) for line in own)
         rows, width, copies, coalitions = map(_span, zip(*figures, strict=True))
         points, in_all = (f" at {len(own)} sweep points", " in all") if own[1:] else ("", "")
-        held = f"{rows} rows × {width}, {copies} copies, {coalitions} coalitions"
+        held = f"{rows} rows × {width}, {copies} {'copy' if copies == '1' else 'copies'}, {coalitions} coalition{'s' * (coalitions != '1')}"
         text.append(f"  {name}{points}: {held}, {sum(line.cells for line in own):,} cells{in_all}")
     if len(schemes) > MOST_SCHEMES:
         text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")

@@ -364,7 +364,7 @@ def with_shared_key(
         problems.add(where, f"{wanted}; here are {listed(keys)}")
     elif keys[0] in audited:
         why = "which is audited: a key only identifies records"
-        problems.add(where, f"name the key {listed(keys)}, {why}")
+        problems.add(where, f"name{'s' * (own is not None)} the key {listed(keys)}, {why}")
     if own is not None:
         schemes = [
             replace(use, parameters=use.parameters.model_copy(update={"key": own}))
