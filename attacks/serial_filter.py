@@ -117,15 +117,11 @@ class SerialFilter(RowAttack):
         seen, law = view.released, view.law and view.law.serial
         # of a large table, moments and a block represent all rows
         first = [next(parts) if seen.count > MOST_LINE_ROWS else np.hstack(list(parts))]
-        # fits to redraws have no lines if that to the release has none
-        lined = starts.get("lined", FEWEST_LINE_ROWS <= seen.count <= MOST_LINE_ROWS)
-        make = partial(fitted, view, K_X, K_Z, lags, chain(first, parts), lined)
-        kind = self.name, law, isinstance(view.knowledge, Perfect), lags, seen.count, lined
+        make = partial(fitted, view, K_X, K_Z, lags, chain(first, parts))
+        kind = self.name, law, isinstance(view.knowledge, Perfect), lags, seen.count
         found = fitted_once(make, kind, K_X, K_Z, mu, view.weights, seen.products, *first)
         chosen = max(1, found.neighbours // 2)
         starts.setdefault("lags", (chosen,))
-        serial = found.lines.frequencies.size or found.lines.period < seen.count
-        starts.setdefault("lined", lined and bool(serial))
         if (found.kept < 1.0 - LEAST_NOISE).all():
             release.setdefault(
                 "lags", tuple(k for k in LAGS if chosen <= 2 * k <= max(8, 2 * chosen))
@@ -134,16 +130,16 @@ class SerialFilter(RowAttack):
 
 
 def fitted(
-    view: View, K_X: Array, K_Z: Array, lags: Sequence[int], parts: Iterable[Array], lined: bool
+    view: View, K_X: Array, K_Z: Array, lags: Sequence[int], parts: Iterable[Array]
 ) -> Filtered:
     """Filter of centred rows, given the covariances of data and noise.
 
-    ``parts`` have shapes (N, b); one part if ``lined``. ``lags`` as for ``fitted_taps``.
+    ``parts`` have shapes (N, b); one part if lines are possible. ``lags`` as for ``fitted_taps``.
     """
     mu, count = view.data_moments[0], view.released.count
     serial = None if view.law is None else view.law.serial
     lines = Lines.none(len(mu), count)
-    if lined:
+    if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts = list(parts)
         lines = Lines.of(y.T, np.diag(K_Z), serial is None)
         # shares differ between attributes, but their exact relations must hold

@@ -193,7 +193,7 @@ def test_redraws_give_the_bars_of_fits_from_nothing(tmp_path, monkeypatch):
 
     value, bar = figures()
     fit = over_rows.fitted_to_rows
-    monkeypatch.setattr(over_rows, "fitted_to_rows", lambda *a: fit(*a[:4], {}, *a[5:]))
+    monkeypatch.setattr(over_rows, "fitted_to_rows", lambda *given: fit(*given[:-1], {}))
     cold, its_bar = figures()
     np.testing.assert_array_equal(value, cold)
     # nine equal draws of noise for both: bars differ by the fits alone

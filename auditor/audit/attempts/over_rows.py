@@ -21,14 +21,7 @@ from auditor.audit.numeric.error_bars import (
     seed_of,
     with_total,
 )
-from auditor.audit.numeric.error_tally import (
-    FEWEST_HELD,
-    HELD_DRAWS,
-    ROWS_AGAIN,
-    RUNS,
-    Tally,
-    size_quantile,
-)
+from auditor.audit.numeric.error_tally import HELD_DRAWS, ROWS_AGAIN, RUNS, Tally, size_quantile
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, first_alike, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
@@ -37,8 +30,6 @@ from auditor.schemes.base.noise_law import KroneckerNoise
 
 Starts = dict[Coalition, dict[str, Any]]
 """Fits to a coalition's copies, from which fits to redraws start."""
-Kept = dict[Coalition, Reconstruction]
-"""Attacks on single rows, by the copies that they read, that redraws do not fit again."""
 Fits = tuple[list[Reconstruction], list[Coalition]]
 """An attack fitted to every coalition, and the copies that each reads."""
 MOST_JUDGED, PHASES = 40_000, 32
@@ -47,6 +38,9 @@ Errors of income are known to 2 % (95 %). Runs of neighbours would be 6 times le
 MANY_REDRAWS = 59
 """For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
 it in 63 %."""
+
+MOST_STORED = 400
+"""Most records with attacks that store estimates fitted again to each redraw."""
 
 
 def row_errors(
@@ -70,25 +64,18 @@ def row_errors(
     expected = with_row_theory(expected, fitted, seen, blocks)
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again, hits, bar = None, None, opened.fallback
-    alone = {
-        copies: one
-        for one, copies in zip(fitted, held, strict=True)
-        if not one.neighbours and type(one).at is Reconstruction.at
-    }
-    serial = len(alone) < len({*held})
-    steady = attack.least_squares and not attack.jumps and opened.steadied(knowledge)
-    stored = judged > FEWEST_HELD and any(one.stored for one in fitted)
+    serial = any(one.neighbours or type(one).at is not Reconstruction.at for one in fitted)
+    stored = judged > MOST_STORED and any(one.stored for one in fitted)
     if sum(counts) < judged:
         sums, bar = sums.reshape(-1, PHASES, *sums.shape[1:]).sum(axis=0), "jackknife"
         counts = np.reshape(counts, (-1, PHASES)).sum(axis=0).tolist()
     elif stored or (serial and judged > ROWS_AGAIN and opened.steadied(knowledge)):
         bar = opened.fallback if opened.replicated else "jackknife"
     elif not opened.replicated:
-        if steady and not serial:
+        if attack.least_squares and not (attack.jumps or serial):
             again = _held_fixed(opened, knowledge, fits)
         if again is None:
-            kept = alone if steady else Kept()
-            again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts, kept)
+            again, hits = _redrawn(opened, attack, knowledge, tally.sample, starts)
     if again is None:
         errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
     else:
@@ -117,9 +104,8 @@ def _over_rows(
     tally: Tally,
     counters: Sequence[Disclosures],
     starts: Starts,
-    kept: Kept | None = None,
 ) -> tuple[Fits, Array, list[int], Array]:
-    fits = fitted_to_rows(opened, attack, knowledge, opened.needed, starts, kept)
+    fits = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
     blocks, counts = opened.judged(knowledge)
     apart = min(sum(map(sum, counts)) // MOST_JUDGED, min(map(sum, counts)) // PHASES)
     alone = not (attack.jumps or most_neighbours(fits[0]) or any(one.stored for one in fits[0]))
@@ -153,12 +139,7 @@ def thinned(
 
 
 def fitted_to_rows(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    coalitions: Coalitions,
-    starts: Starts,
-    kept: Kept | None = None,
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Coalitions, starts: Starts
 ) -> Fits:
     """Attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
@@ -175,8 +156,7 @@ def fitted_to_rows(
         own = starts.setdefault(copies, {"release": starts.setdefault((), {})} if alike else {})
         return attack.fit(replace(view.coalition(copies), starts=own), CopyBlocks(seen, copies))
 
-    once = dict(kept or {})
-    once |= {copies: fit(copies) for copies in sorted({*held} - {*once}, key=clarity)}
+    once = {copies: fit(copies) for copies in sorted(dict.fromkeys(held), key=clarity)}
     return [once[copies] for copies in held], held
 
 
@@ -199,12 +179,7 @@ def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | Non
 
 
 def _redrawn(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    sample: Tally | None,
-    starts: Starts,
-    kept: Kept,
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None, starts: Starts
 ) -> tuple[Array | None, Array | None]:
     """Mean squared errors in redraws of the release, shape (R, B, N).
 
@@ -217,7 +192,7 @@ def _redrawn(
         if sample is not None:
             tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
         try:
-            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, (), starts, kept)
+            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, (), starts)
         except NotApplicable:
             return None, None
         found.append(sums.sum(axis=0) / sum(counts))
