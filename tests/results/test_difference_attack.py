@@ -21,7 +21,7 @@ MOVED, SECRET = 0.5, 1.5
 MEASURES = ["within", "entropy-privacy", "error-quantiles", "interval-privacy", "error-bounds", "dissimilarity", "exact", "anonymity", "records-within",
             "candidates-left", "rho-breach", "delta-growth", "guarantees", "belief-gap", "share-gap"]  # fmt: skip
 WITHOUT_NOISE = ("micro-aggregation", "rounding", "top-coding")
-PROMISED = {30: (0.03, 0.004), 300: (0.1, 0.01), 3000: (0.2, 0.01)}
+PROMISED = {30: (0.03, 0.004), 300: (0.1, 0.009), 3000: (0.2, 0.01)}
 SCHEMES = [name for name in registry.names("scheme") if registry.get("scheme", name).makes_copies]
 
 BY_MOMENTS = ["llse", "ndr", "partial-disclosure", "pca-filter", "serial-filter", "svd-filter"]
