@@ -345,8 +345,8 @@ def spelling(cells: pd.Series[str]) -> Indices | None:
 
     Examples
     --------
-    >>> spelling(pd.Series(["12.5", "3.0", "7.25"])), spelling(pd.Series(["12.5", "3.50", "7.0"]))
-    (None, array([0, 1, 0]))
+    >>> spelling(pd.Series(["12.5", "3.0", "7.25"])), spelling(pd.Series(["12.5", "3.50", "07.0"]))
+    (None, array([0, 1, 2]))
     """
     text = cells.astype("string").fillna("")
     numbers = pd.to_numeric(text, errors="coerce").astype(float)
@@ -356,7 +356,7 @@ def spelling(cells: pd.Series[str]) -> Indices | None:
         (text[there] == one).all() for one in (shortest, shortest.str.removesuffix(".0"))
     ):
         return None
-    form = text.str.replace(r"\d", "9", regex=True).str.replace(r"^-?9*", "", regex=True)
+    form = text.str.replace(r"^-?(0*)\d*", r"\1", regex=True).str.replace(r"\d", "9", regex=True)
     codes = np.asarray(pd.factorize(form.astype(object))[0], dtype=np.intp)
     return codes if codes.any() else None
 
