@@ -248,8 +248,8 @@ Columns = Iterator[tuple[str, Column]]
 
 def each(name: str, function: Callable[..., Array | Indices], *places: Iterable[Any]) -> Columns:
     """Yield a function's column for each combination of its first arguments."""
-    for some in product(*places):
-        yield f"{name} {some}", partial(function, *some)
+    for place, some in enumerate(product(*places)):
+        yield f"{name} {place}", partial(function, *some)
 
 
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:

@@ -277,8 +277,8 @@ def linked(c: int, rows: Indices, shown: Shown) -> Array:
     return np.where(rows < 0, y.mean(), y[rows])
 
 
-DAMPED = 0.1
-"""Square root of the ridge penalty on the effect of a character."""
+PENALTY, ALPHABET = 0.01, 64
+"""Ridge penalty on the square of a character's effect; most codes of a place, else remainders."""
 
 
 @register
@@ -290,13 +290,16 @@ class Characters(Feature):
     def columns(self, shown: Shown, known: Known) -> Columns:
         there, left = known.residual
         x = known.x[there, known.attribute]
+        y = np.column_stack([x - x.mean(), left])
         for name, text in shown.beside:
             if text.dtype.kind == "U":
-                places = characters(text)
+                places = characters(text) % ALPHABET
                 ends = np.concatenate([[0], np.cumsum(places.max(axis=0) + 1)])
                 n, p = places.shape
                 row, column = np.repeat(np.arange(n), p), (places + ends[:-1]).ravel()
                 A = scipy.sparse.csr_array((np.ones(n * p), (row, column)), (n, ends[-1]))
-                for which, y in (("value", x - x.mean()), ("residual", left)):
-                    guess = A @ scipy.sparse.linalg.lsqr(A[there], y, DAMPED)[0]
+                G = (A[there].T @ A[there]).toarray() + PENALTY * np.eye(ends[-1])
+                for which, guess in zip(
+                    ("value", "residual"), (A @ np.linalg.solve(G, A[there].T @ y)).T, strict=True
+                ):
                     yield f"characters of {name!r}, {which}", partial(lambda v, s: v, guess)
