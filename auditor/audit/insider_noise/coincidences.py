@@ -32,6 +32,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.law_tests.scores import ROUNDING, grids
 from auditor.audit.measures.every_cell import Finding, line_squares
 from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Indices
@@ -57,7 +58,8 @@ def coincidences(
     """
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation
-    rounding = resolutions(np.array(copies)) / deviation
+    steps = [np.maximum(ROUNDING * np.abs(copy).max(axis=0), grids(copy)) for copy in copies]
+    rounding = np.array(steps) / deviation
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
@@ -187,23 +189,6 @@ def arrangement(Z: Array, resolution: Array) -> tuple[Indices, Array] | None:
     # relative to the value's first cell: the sign of u itself stays unknown
     sign *= sign.ravel()[first][value]
     return value, sign * scale[:, None]
-
-
-def resolutions(Y: Array) -> Array:
-    """Largest rounding error of each column, shape (k, N).
-
-    On a lattice all values are whole multiples of the smallest distance between two of them,
-    counted from the least.
-    """
-    found = 8.0 * np.finfo(float).eps * np.abs(Y).max(axis=1)
-    for place in np.ndindex(found.shape):
-        column = Y[place[0], :, place[1]]
-        steps = np.diff(np.unique(column))
-        step = float(steps[steps > found[place]].min(initial=np.inf))
-        count = (column - column.min()) / step
-        if np.isfinite(step) and (np.abs(count - np.round(count)) < 1e-3).all():
-            found[place] = step
-    return found
 
 
 def spreads(columns: Array) -> Array:

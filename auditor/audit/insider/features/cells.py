@@ -11,6 +11,7 @@ from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Kn
 from auditor.audit.measures.released_as_is import HEAPED, most_shown
 from auditor.base import scipy
 from auditor.base.types import Array, Indices
+from auditor.data.columns.scan import Grid
 from auditor.registry import register
 
 
@@ -199,17 +200,10 @@ def common_step(values: Array) -> float:
     >>> common_step(np.array([0.0, 0.5, -2.0])), common_step(np.array([0.0, 300.0, 800.0])), common_step(np.array([0.0, np.pi]))
     (0.5, 100.0, 0.0)
     """
-    for unit in 10.0 ** np.arange(7):
-        for some in (values[:64], values):  # few show that most columns have no step
-            scaled = some * unit
-            whole = np.round(scaled)
-            size = np.abs(whole)
-            off = np.abs(scaled - whole) > 1e-6 + 1e-12 * size
-            if off.any() or size.max(initial=0.0) >= 2.0**53:
-                break
-        else:
-            return float(np.gcd.reduce(whole.astype(np.int64)) / unit)
-    return 0.0
+    grid = Grid()
+    for some in (values[:64], values):  # few show that most columns have no step
+        grid.add(some)
+    return 0.0 if np.isnan(grid.step) else grid.step
 
 
 GRID, FINEST, NEAREST = 2**16, 2**22, 33
