@@ -176,7 +176,13 @@ class NeighbourCoin(Expectation):
                 "undecided",
                 f"copy {p.copy_number} is not drawn between two others in any release covered",
             )
-        tests = holm([_two_sided(coin.same, coin.agreeing, coin.kept) for coin in drawn])
+        exact = scipy.stats.binomtest  # takes a second to import
+        tests = holm(
+            [
+                exact(one.same, one.agreeing, one.kept).pvalue if one.agreeing else 1.0
+                for one in drawn
+            ]
+        )
         verdicts: list[Verdict] = []
         for coin, q in zip(drawn, tests, strict=True):
             off = max(abs(coin.heads - p.heads), abs(coin.tails - p.tails))
@@ -189,15 +195,6 @@ class NeighbourCoin(Expectation):
             f"their value, theory {coin.kept:.4f} (p = {min(tests):.2g})"
         )
         return Judgement(worst(verdicts), why, share, coin.kept)
-
-
-def _two_sided(same: int, n: int, chance: float) -> float:
-    if n == 0:
-        return 1.0
-    below, above = scipy.special.bdtr(same, n, chance), 1.0
-    if same > 0:
-        above = scipy.special.bdtrc(same - 1, n, chance)
-    return min(1.0, 2.0 * float(min(below, above)))
 
 
 @register
