@@ -24,7 +24,7 @@ from auditor.audit.categorical.posterior_pass import group_of
 from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
 from auditor.audit.numeric.moment_pass import together
 from auditor.audit.numeric.release import Release
-from auditor.base import NotApplicable
+from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Coalition, Coalitions, Indices
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.combination import best_unbiased_combination
@@ -132,9 +132,9 @@ class _Grid:
     def likelihood(self, counts: Array) -> Array:
         """Chance of each combination by bin, from counts by bin and cell."""
         # values are ``REACH`` deviations from either end, so a periodic convolution will do
-        f, rfft, irfft = np.fft.rfftfreq(self.cells), np.fft.rfft, np.fft.irfft
-        kernel = np.exp(-2.0 * (np.pi * f * self._std / self._width) ** 2)
-        spread = irfft(rfft(counts) * kernel, self.cells)
+        blur = 0.0, self._std / self._width
+        spread = scipy.ndimage.fourier_gaussian(np.fft.rfft(counts), blur, self.cells)
+        spread = np.fft.irfft(spread, self.cells)
         spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

@@ -135,7 +135,7 @@ def by_agreement(
     for a, b in combinations(few, 2):
         candidates += [(a + b) % size, (a - b) % size, (b - a) % size]
     shown = [a == b for a, b in combinations(paired, 2)]
-    shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
+    shown += [copies[0] == later for later in copies[MOST_PAIRED:]]
     features = np.column_stack([*shown, *copies]).astype(np.float64)
     gates = [np.arange(len(x)) % k for k in range(2, PERIODS)]
     gates += [binned(v, edges_of(v)) for v in beside]
