@@ -8,7 +8,7 @@
 | ``U`` | ``Σ_(o ≤ z < y) T[a, z] + V·T[a, y]`` with V uniform | (n,) |
 
 ``U`` is the randomised distribution function of y given a (brockwell2007). Two more tests count
-replacements of each value by each other. Given the original, a count is a sum of independent
+replacements of each value by each other. Given the source, a count is a sum of independent
 indicators; the binomial of their mean chance has longer tails (hoeffding1956).
 """
 
