@@ -17,8 +17,8 @@ preserves mass, mean and variance given all other factors.
 | ``x̂`` | ``Σ_l l h c L_a / Σ_l h c L_a`` | (n,) | |
 | risk | ``−Σ_a log (Σ_l h c L_a / Σ_l h c)``: pseudo-likelihood of attributes given all others | (n,) | |
 
-*Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
-limit. Lattice noise is treated as continuous.
+*Approximate* if attributes depend on one another within a component. Lattice noise is treated
+as continuous.
 """
 
 from __future__ import annotations
@@ -162,6 +162,8 @@ class RowsInAnyNoise(NoisyRows):
     components."""
     most_steps: ClassVar[int] = 5
     """Few: EM starts from the mixture fitted under normal noise."""
+
+    own_start: ClassVar[bool] = False
 
     likelihoods: tuple[Likelihood | None, ...]
 

@@ -82,9 +82,8 @@ def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed, 
         outer = (sum(q[i, j] * (np.outer(b[i, j] - m, b[i, j] - m) + B) for i in range(12)) / q[:, j].sum())  # fmt: skip
         np.testing.assert_allclose(found.means[j], m, atol=1e-7)
         np.testing.assert_allclose(found.covariances[j], outer, atol=1e-7)
-    np.testing.assert_allclose(
-        Posterior(prior, s).mean(u), np.einsum("ij,ijr->ir", q, b), atol=1e-7
-    )
+    expected = np.einsum("ij,ijr->ir", q, b)
+    np.testing.assert_allclose(Posterior(prior, s).mean(u), expected, atol=1e-7)
 
 
 @given(seed=seeds, quiet=st.booleans())
@@ -109,12 +108,9 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     atoms = found.covariances[:, 0, 0] < 0.25 * s
     assert found.weights[atoms].sum() == pytest.approx(0.4, abs=4 * np.sqrt(0.24 / n) + 0.02)
     assert np.abs(found.means[atoms]).max() < 0.1  # noise is 0.22
-    exact = Posterior(
-        Mixture(np.array([0.4, 0.6]), np.array([[0.0], [2.0]]), np.array([[[0.0]], [[1.0]]])), s
-    ).mean(u)
-    assert ((Posterior(found, s).mean(u) - exact) ** 2).mean() < 0.1 * (
-        (Posterior(start, s).mean(u) - exact) ** 2
-    ).mean()
+    law = Mixture(np.array([0.4, 0.6]), np.array([[0.0], [2.0]]), np.array([[[0.0]], [[1.0]]]))
+    exact, *each = (Posterior(prior, s).mean(u) for prior in (law, found, start))
+    assert np.square(each[0] - exact).mean() < 0.1 * np.square(each[1] - exact).mean()
 
 
 def test_a_row_far_from_all_others_keeps_its_place():
@@ -270,6 +266,23 @@ def test_factors_in_logs_leave_what_bayes_rule_leaves_and_zeros_show():
     mean, left = [3.0, -1.0] + (u - [3.0, -1.0]) @ gain.T, np.diag(K - gain @ K)
     bayes = ((signs * np.exp(mean + left / 2) - X[1:]) ** 2).mean(axis=0)
     assert (((found[1:] - X[1:]) ** 2).mean(axis=0) < 1.03 * bayes).all()
+    assert not found[0].any()
+
+
+def test_factors_leave_what_bayes_rule_leaves_and_zeros_show():
+    """Three values, equal in both columns in four rows of five beyond chance."""
+    rng, x, v = np.random.default_rng(4), np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.3])
+    X = x[rng.integers(0, 3, (4000, 2))]
+    X[:, 1] = np.where(rng.random(4000) < 0.8, X[:, 0], X[:, 1])
+    X[0] = 0.0
+    release = auditor.perturb(X, "multiplicative-noise", v.tolist(), seed=2)
+    found = auditor.attack("mixture-estimate", release).values
+    off = (np.stack(release.copies)[..., None] / x - 1.0) ** 2 / v[:, None, None, None]
+    L = np.exp(-0.5 * off.sum(axis=0)) / x**2
+    q = L[:, 0, :, None] * L[:, 1, None] * (0.8 * np.eye(3) / 3.0 + 0.2 / 9.0)
+    bayes = np.stack([q.sum(axis=2) @ x, q.sum(axis=1) @ x]) / q.sum(axis=(1, 2))
+    left, least = (((each - X)[1:] ** 2).mean(axis=0) for each in (found, bayes.T))
+    assert (left < 1.25 * least).all(), left / least
     assert not found[0].any()
 
 
