@@ -49,34 +49,35 @@ class Scaled(Reconstruction):
     h: list[Array]
 
     def rows(self, copies: Arrays) -> Array:
-        u = pooled(copies, self.v) / self.unit
+        y = np.stack(copies)
+        u = pooled(y, self.v) / self.unit
         x = self.unit * self.posterior.mean(u)
         for j, (points, h) in enumerate(zip(self.points, self.h, strict=True)):
             for start, stop in evenly(0, len(u), self.posterior.size * h.size, 16 * CHUNK_VALUES):
-                c, L = self.cells(j, u[start:stop], [copy[start:stop, j] for copy in copies])
+                c, L = self.cells(j, u[start:stop], y[:, start:stop, j])
                 total = c * L @ h
                 np.divide(c * L @ (h * points), total, x[start:stop, j], where=total > FLOOR)
-        return np.where(copies[0] == 0.0, 0.0, x)
+        return np.where(y[0] == 0.0, 0.0, x)
 
-    def cells(self, j: int, u: Array, y: Arrays) -> tuple[Array, Array]:
+    def cells(self, j: int, u: Array, y: Array) -> tuple[Array, Array]:
         """``c`` and ``L``, up to a factor, at attribute j's points."""
         points, a = self.points[j], np.eye(self.unit.size)[j]
         q, b, std, _ = self.posterior.without(a > 0.0).along(u, a)
         ends = np.r_[-np.inf, (points[1:] + points[:-1]) / 2.0, np.inf][: points.size + 1]
         z = (ends / self.unit[j] - b[..., None]) / (std + GRAIN)[:, None, None]
-        off = (np.stack(y, axis=1)[:, None] / points[:, None] - 1.0) ** 2
+        off = (y.T[:, None] / points[:, None] - 1.0) ** 2
         log_L = -0.5 * off @ (1.0 / self.v) - self.v.size * np.log(np.abs(points))
         L = np.exp(log_L - log_L.max(axis=1, keepdims=True, initial=-np.inf))
         return np.einsum("kn,knl->nl", q, np.diff(scipy.special.ndtr(z))), L
 
 
-def pooled(copies: Arrays, v: Array) -> Array:
+def pooled(copies: Array, v: Array) -> Array:
     """``ȳ``."""
-    return np.average(np.stack(copies), axis=0, weights=1.0 / v)
+    return np.average(copies, axis=0, weights=1.0 / v)
 
 
 def of_factors(
-    copies: Arrays, v: Array, mu: Array, K: Array, steps: Array, most: int
+    copies: Array, v: Array, mu: Array, K: Array, steps: Array, most: int
 ) -> Reconstruction:
     """Fit to copies at levels above 0, given the data's moments."""
     unit = np.sqrt(np.maximum(np.diag(K), GRAIN * (mu**2 + GRAIN)))
@@ -92,7 +93,7 @@ def of_factors(
         std = unit[j] * np.sqrt(np.maximum(V[:, j, j], GRAIN))
         points = values(y[:, j], step, np.sqrt(w), prior.weights, unit[j] * m[:, j], std)
         found.points.append(points)
-        c, L = found.cells(j, rows.u[few], [copy[few, j] for copy in copies])
+        c, L = found.cells(j, rows.u[few], copies[:, few, j])
         h = learnt(c * L, c, alternate(len(c)))
         found.h.append(np.ones(points.size) if h is None else h)
     return found

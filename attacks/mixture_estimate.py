@@ -104,13 +104,14 @@ class MixtureEstimate(RowAttack):
         return self.cost if distribution in (None, "gaussian") else Cost(0.01, 2.5e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        if view.scheme.get("name") == "multiplicative-noise" and min(view.levels) > 0.0:
+        if view.scheme.get("name") == "multiplicative-noise":
+            held, v = some_rows(blocks, stream(view.seed, self.name, "rows")), np.array(view.levels)
+            copies = np.stack(np.split(held, v.size, axis=1))
             if view.scheme["logs"]:
-                return of_factors_in_logs(self, view, blocks)
-            held = some_rows(blocks, stream(view.seed, self.name, "rows"))
-            copies, v = np.split(held, len(view.levels), axis=1), np.array(view.levels)
-            mu, K, _ = normal_prior(view, least_noise(view))
-            return of_factors(copies, v, mu, K, view.steps(), self.parameters.components)
+                return of_factors_in_logs(self, view, copies, v)
+            if v.all():
+                mu, K, _ = normal_prior(view, least_noise(view))
+                return of_factors(copies, v, mu, K, view.steps(), self.parameters.components)
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks)
         return gaussian(self, view, blocks)
@@ -153,25 +154,24 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
 
 
 def of_factors_in_logs(
-    attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]
+    attack: MixtureEstimate, view: View, copies: Array, v: Array
 ) -> Reconstruction:
     """Posterior mean of values times factors ``exp(√v g − v/2)``."""
-    held, N = some_rows(blocks, stream(view.seed, attack.name, "rows")), view.width
-    sizes, v = np.abs(held), np.array(view.levels)
-    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
-    logs = _Logs(v, np.where(np.isfinite(least), least, 1.0).reshape(len(v), N))
-    rows = logs.of(np.split(held, len(v), axis=1))
+    sizes, N = np.abs(copies), view.width
+    least = np.where(sizes > 0, sizes, np.inf).min(axis=1)
+    least = np.where(np.isfinite(least), least, 1.0)
+    rows = logs(copies, v, least)
     moments = Moments.of(np.hstack(rows))
     in_logs = replace(
         view,
         law=KroneckerNoise(np.diag(v), np.eye(N)),
-        knowledge=Estimated(rows=max(2, len(held))),
+        knowledge=Estimated(rows=max(2, len(rows[0]))),
         centre=np.zeros(N),
         released=moments,
         given=SampleMoments(moments),
         steps=lambda: np.full(N, np.nan),
     )
-    return _MeanOfFactors(logs, gaussian(attack, in_logs, [rows]))
+    return _MeanOfFactors(v, least, gaussian(attack, in_logs, [rows]))
 
 
 def on_lattices(
@@ -352,26 +352,21 @@ class _MeanInAnyNoise(Reconstruction):
         return self.mu + self.unit * self.placed.mean(rows)
 
 
-@dataclass(frozen=True, repr=False)
-class _Logs:
-    """Levels, (k,), and sizes that stand for 0, (k, N)."""
-
-    v: Array
-    least: Array
-
-    def of(self, copies: Arrays) -> list[Array]:
-        each = zip(copies, self.least, self.v, strict=True)
-        return [np.log(np.maximum(np.abs(y), least)) + v / 2.0 for y, least, v in each]
+def logs(copies: Array, v: Array, least: Array) -> list[Array]:
+    """Logarithms at levels (k,), with sizes (k, N) for 0."""
+    sizes = np.maximum(np.abs(copies), least[:, None])
+    return [*(np.log(sizes) + v[:, None, None] / 2.0)]
 
 
 @dataclass(eq=False, repr=False)
 class _MeanOfFactors(Reconstruction):
-    logs: _Logs
+    v: Array
+    least: Array
     fitted: PosteriorMean
 
     def rows(self, copies: Arrays) -> Array:
         seen, x = self.fitted.seen, np.sign(copies[0])
-        u = seen.coordinates(self.logs.of(copies))
+        u = seen.coordinates(logs(np.stack(copies), self.v, self.least))
         for j, a in enumerate(seen.pencil.basis):
             q, b, std, _ = self.fitted.posterior.along(u, a)
             x[:, j] *= (q * np.exp(seen.mu[j] + b + 0.5 * std[:, None] ** 2)).sum(axis=0)
