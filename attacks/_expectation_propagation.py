@@ -93,7 +93,8 @@ class Likelihood(NamedTuple):
             low, high = ((end - origin) / unit for end in channel.overlap(copies))
             width, flat = np.maximum(high - low, 1e-6 * channel.noise.std / unit), 0.0 * low
             centre, std = (low + high) / 2.0, width / np.sqrt(12.0)
-            return cls(low[None, None], high[None, None], flat, flat, centre, std)
+            low, high, flat = (each[None, None] for each in (low, high, flat))
+            return cls(low, high, flat, flat, centre, std)
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
         log_f = np.maximum(channel.log_likelihood(copies, knots), LEAST).T[:, None].copy()
