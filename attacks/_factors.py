@@ -76,15 +76,13 @@ def pooled(copies: Array, v: Array) -> Array:
     return np.average(copies, axis=0, weights=1.0 / v)
 
 
-def of_factors(
-    copies: Array, v: Array, mu: Array, K: Array, steps: Array, most: int
-) -> Reconstruction:
+def of_factors(copies: Array, v: Array, mu: Array, K: Array, steps: Array) -> Reconstruction:
     """Fit to copies at levels above 0, given the data's moments."""
-    unit = np.sqrt(np.maximum(np.diag(K), GRAIN * (mu**2 + GRAIN)))
-    y, w, one = pooled(copies, v), float(1.0 / (1.0 / v).sum()), np.eye(unit.size)
-    start = Mixture(np.ones(1), (mu / unit)[None], (K / np.outer(unit, unit))[None])
-    rows = ScaledRows(y / unit, w * ((mu / unit) ** 2 + 1.0), np.zeros(unit.size), w)
-    fits = [learn(start, rows, one, min(size, most)).arrays for size in SIZES]
+    unit = np.sqrt(np.diag(K) + GRAIN * (1.0 + mu**2))
+    c, y, w = mu / unit, pooled(copies, v), 1.0 / (1.0 / v).sum()
+    start = Mixture(np.ones(1), c[None], (K / np.outer(unit, unit))[None])
+    rows = ScaledRows(y / unit, w * (c**2 + 1.0), 0.0 * c, w)
+    fits = [learn(start, rows, np.eye(c.size), size).arrays for size in SIZES]
     alpha, m, V = (np.concatenate(each) for each in zip(*fits, strict=True))
     prior = Mixture(alpha / len(SIZES), m, V)
     found = Scaled(v, unit, Posterior(prior, rows.noise(prior)), [], [])
@@ -93,8 +91,8 @@ def of_factors(
         std = unit[j] * np.sqrt(np.maximum(V[:, j, j], GRAIN))
         points = values(y[:, j], step, np.sqrt(w), prior.weights, unit[j] * m[:, j], std)
         found.points.append(points)
-        c, L = found.cells(j, rows.u[few], copies[:, few, j])
-        h = learnt(c * L, c, alternate(len(c)))
+        near, L = found.cells(j, rows.u[few], copies[:, few, j])
+        h = learnt(near * L, near, alternate(len(L)))
         found.h.append(np.ones(points.size) if h is None else h)
     return found
 

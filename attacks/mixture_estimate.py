@@ -111,7 +111,7 @@ class MixtureEstimate(RowAttack):
                 return of_factors_in_logs(self, view, copies, v)
             if v.all():
                 mu, K, _ = normal_prior(view, least_noise(view))
-                return of_factors(copies, v, mu, K, view.steps(), self.parameters.components)
+                return of_factors(copies, v, mu, K, view.steps())
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks)
         return gaussian(self, view, blocks)
@@ -158,8 +158,7 @@ def of_factors_in_logs(
 ) -> Reconstruction:
     """Posterior mean of values times factors ``exp(√v g − v/2)``."""
     sizes, N = np.abs(copies), view.width
-    least = np.where(sizes > 0, sizes, np.inf).min(axis=1)
-    least = np.where(np.isfinite(least), least, 1.0)
+    least = np.where(sizes > 0, sizes, sizes.max() + 1.0).min(axis=1)
     rows = logs(copies, v, least)
     moments = Moments.of(np.hstack(rows))
     in_logs = replace(

@@ -86,7 +86,6 @@ def test_regions_by_hand():
     mass[0, 3] = 0.01
     y = np.array([[0.5, 3.5], [0.5, 0.5], [3.5, 3.5], [0.5, 2.5]])
     found = by_hand(mass, rare=0.02).regions([y])
-    # the last lies in an impossible place
     assert found.claims.tolist() == [True, False, False, False]
     assert (np.abs(found.low[0] - y[0]) < 0.05).all()
     assert ((found.low[0] < y[0]) & (y[0] < found.high[0])).all()

@@ -244,6 +244,8 @@ def test_weights_under_laplace_noise_are_bayes_rule_over_points(levels):
     np.testing.assert_allclose(Reweighted(far, {0: (points, h)}).mean(rows), found, rtol=1e-6)
     placed = Reweighted.fitted(zero, np.array([5.0, np.nan]), prior, rows)
     assert [*placed.heaps] == [0]
+    narrow = Mixture(np.ones(1), 1e-3 * prior.means, 1e-6 * prior.covariances)
+    assert not Reweighted.fitted(zero, np.full(2, np.nan), narrow, rows).heaps
     values, shares = np.unique(x[:, 0], return_counts=True)
     chance = shares * likelihood[:, np.isin(points, values)]
     true = chance @ values / chance.sum(axis=1)
