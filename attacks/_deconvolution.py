@@ -22,12 +22,13 @@ component shares as many rows with all others as it has dimensions, and one: few
 *Atoms.* A point mass is a component whose variance converges slowly to 0. A component much narrower
 than the noise becomes an atom at once, unless that lowers the held-out likelihood.
 
-Reference: bovy2011. *Limit*: with strong noise only one component is found.
+Reference: bovy2011.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, cached_property
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
@@ -101,11 +102,11 @@ class Mixture:
 
 
 class Posterior:
-    """Posterior of components and values under normal noise of variances ``s``."""
+    """Posterior under normal noise of variances (r,), or (K, r) by component."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
         self.prior, self.noise, m = prior, s, prior.means
-        L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
+        L = np.linalg.cholesky(prior.covariances + (s + GRAIN)[..., None] * np.eye(m.shape[1]))
         self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
         self._inverse = self._half.swapaxes(1, 2) @ self._half
         self._slope = (self._inverse @ m[:, :, None])[:, :, 0]
@@ -139,7 +140,7 @@ class Posterior:
         """``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
         # one product for all components: three times as fast as by component
         log_q = self._factors[:, : len(shown)] @ shown
-        if len(shown) == 1 + self.noise.size:
+        if len(shown) == 1 + self.prior.means.shape[1]:
             log_q -= 0.5 * np.einsum("krn,rn->kn", self._inverse @ shown[1:], shown[1:])
         return normalised(log_q)
 
@@ -155,7 +156,7 @@ class Posterior:
         q, log_likelihood = self.chances(u)
         to = a @ self.gain
         mean = (self.prior.means * (a - to)).sum(axis=1)[:, None] + to @ u.T
-        variance = to @ (self.noise * a)  # V − V T⁻¹ V = V T⁻¹ S, without cancellation
+        variance = (to * self.noise) @ a  # V − V T⁻¹ V = V T⁻¹ S, without cancellation
         return q, mean, np.sqrt(np.clip(variance, 0.0, None)), log_likelihood
 
     def mean(self, u: Array) -> Array:
@@ -163,12 +164,12 @@ class Posterior:
 
         ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
-        found = np.array(u)
+        found, s = np.array(u), np.broadcast_to(self.noise, self._slope.shape)
+        inverse, slope = s[..., None] * self._inverse, s * self._slope
         for start, stop in evenly(0, len(u), self.prior.means.size, 4 * CHUNK_VALUES):
             v = u[start:stop]
             q, _ = self.chances(v)
-            pulled = np.einsum("kn,krn->nr", q, self._inverse @ v.T) - q.T @ self._slope
-            found[start:stop] -= self.noise * pulled
+            found[start:stop] -= np.einsum("kn,krn->nr", q, inverse @ v.T) - q.T @ slope
         return found
 
 
@@ -223,13 +224,19 @@ class NoisyRows:
     most_steps: ClassVar[int] = 200
     """Most EM steps. Noise that is not normal starts from the fit under normal noise."""
 
+    own_start: ClassVar[bool] = True
+
     u: Array
     s: Array
     fourth: Array
 
     def part(self, where: NDArray[np.generic] | slice) -> NoisyRows:
         """Select rows by their indices, a slice or a mask."""
-        return NoisyRows(self.u[where], self.s, self.fourth)
+        return replace(self, u=self.u[where])
+
+    def noise(self, prior: Mixture) -> Array:
+        """Variances, (r,), or (K, r) by component."""
+        return self.s
 
     def pieces(self, width: int) -> Iterator[NoisyRows]:
         for start, stop in evenly(0, len(self.u), width, CHUNK_VALUES):
@@ -241,13 +248,13 @@ class NoisyRows:
         return [features(part.u, WIDE) for part in self.pieces(8)]
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        posterior = Posterior(prior, self.s)
+        posterior = Posterior(prior, self.noise(prior))
         q, log_likelihood = zip(*map(posterior.chances_of, self._shown), strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
         """E step's sums."""
-        m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.s)
+        m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.noise(prior))
         (K, r), log_likelihood = m.shape, 0.0
         (i, j), second = upper(r), np.zeros((K, r, r))
         sums = np.zeros((K, len(self._shown[0])))
@@ -308,10 +315,7 @@ def em_step(prior: Mixture, rows: NoisyRows, shared: int = 0) -> tuple[Mixture, 
 
 
 def long_tailed(start: Mixture, rows: NoisyRows) -> Mixture:
-    """Add wider normals if a row is too far for one, up to that row's likeliest width.
-
-    A row that no other component explains, in or out of sample, then keeps its place.
-    """
+    """Add wider normals if a row is too far for one, up to that row's likeliest width."""
     n, r = rows.u.shape
     m, V = start.means, np.diag(np.diag(start.covariances[0]))
     variance = np.diag(V) + rows.s + GRAIN
@@ -398,9 +402,9 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
 
     ``A`` has shape (N, r): attributes in the coordinates of ``u``.
     """
-    covariances = prior.covariances.copy()
-    for V in covariances[: prior.size - prior.fixed]:
-        for a, noise in zip(A, A**2 @ s, strict=True):
+    covariances, free = prior.covariances.copy(), prior.size - prior.fixed
+    for V, own in zip(covariances[:free], np.broadcast_to(s, prior.means.shape), strict=False):
+        for a, noise in zip(A, A**2 @ own, strict=True):
             along = V @ a
             # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
             # others' variance
@@ -424,19 +428,20 @@ def learn(
     most = min(most, n // (ROWS_PER_COMPONENT if rows.s.all() else rows_of_own(r)))
     rows = rows.part(np.lexsort(rows.u.T))
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
-    held, plain = rows.part(~teaching), NoisyRows(rows.u, rows.s, rows.fourth)
-    rest = plain.part(teaching)  # noise of another law is fitted as normal first
+    # other likelihoods start from the fit under plain normal noise
+    plain = rows if rows.own_start else NoisyRows(rows.u, rows.s, rows.fourth)
+    held, rest = rows.part(~teaching), plain.part(teaching)
 
     def fitted(grown: Mixture) -> tuple[Mixture, Array]:
         """Of EM's results with and without atoms, the likelier of held-out rows."""
         tried = climbed(grown, rest, SEARCHED)
-        pointed, fits = with_atoms(tried, rest.s, A), [tried]
+        pointed, fits = with_atoms(tried, rest.noise(tried), A), [tried]
         if not np.array_equal(pointed.covariances, tried.covariances):
             fits.insert(0, climbed(pointed, rest, SEARCHED))
         each = [(mixture, held.chances(mixture)[1]) for mixture in fits]
         return max(each, key=lambda fit: float(fit[1].sum()))
 
-    tried = long_tailed(start, plain) if type(rows) is NoisyRows else start
+    tried = long_tailed(start, plain) if rows.own_start else start
     judged, failures, most = held.chances(start)[1], 0, most + tried.fixed
     if tried.fixed:
         tried, judged = fitted(tried)
@@ -459,4 +464,4 @@ def learn(
     if best is start:
         return start
     best = climbed(best, plain, SETTLED)
-    return best if type(rows) is NoisyRows else climbed(best, rows, SETTLED)
+    return best if rows.own_start else climbed(best, rows, SETTLED)

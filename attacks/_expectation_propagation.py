@@ -17,8 +17,8 @@ preserves mass, mean and variance given all other factors.
 | ``x̂`` | ``Σ_l l h c L_a / Σ_l h c L_a`` | (n,) | |
 | risk | ``−Σ_a log (Σ_l h c L_a / Σ_l h c)``: pseudo-likelihood of attributes given all others | (n,) | |
 
-*Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
-limit. Lattice noise is treated as continuous.
+*Approximate* if attributes depend on one another within a component. Lattice noise is treated
+as continuous.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class Likelihood(NamedTuple):
         """
         if isinstance(channel, Overlap):
             low, high = ((end - origin) / unit for end in channel.overlap(copies))
-            width, flat = np.maximum(high - low, 1e-6 * channel.noise.std / unit), 0.0 * low
+            width, flat = (
+                np.maximum(high - low, 1e-6 * channel.noise.std / unit),
+                0.0 * low[None, None],
+            )
             centre, std = (low + high) / 2.0, width / np.sqrt(12.0)
             return cls(low[None, None], high[None, None], flat, flat, centre, std)
         assert isinstance(channel, Product)
@@ -162,6 +165,8 @@ class RowsInAnyNoise(NoisyRows):
     components."""
     most_steps: ClassVar[int] = 5
     """Few: EM starts from the mixture fitted under normal noise."""
+
+    own_start: ClassVar[bool] = False
 
     likelihoods: tuple[Likelihood | None, ...]
 
@@ -263,9 +268,13 @@ class Reweighted:
         At points ``steps·k − origin``, of steps that follow the noise where none is coarse.
         """
         rows = rows.part(slice(None, None, max(1, len(rows.u) // FITTED_ROWS)))
-        wide, points, heaps = broadened(prior, rows.u), dict[int, Array](), Heaps()
+        squares = np.diagonal(prior.covariances, axis1=1, axis2=2) + prior.means**2
+        V = prior.weights @ squares
+        narrow = V < LEAST_WIDTH**2 * rows.s
+        wide = broadened(prior, np.where(narrow, V, (np.ptp(rows.u, axis=0) / 2.0) ** 2))
+        points, heaps = dict[int, Array](), Heaps()
         for a, likelihood in enumerate(rows.likelihoods):
-            if likelihood is not None:
+            if likelihood is not None and not narrow[a]:
                 step = filled_steps(steps[a], likelihood.std[0])
                 step *= np.maximum(1.0, np.ceil(np.ptp(rows.u[:, a]) / step / (MOST_POINTS - 2)))
                 k = np.rint((rows.u[:, a] + origin[a]) / step)
@@ -306,13 +315,12 @@ class Reweighted:
         return np.concatenate(risks)
 
 
-def broadened(prior: Mixture, u: Array) -> Mixture:
-    """Add a component of weight ``BROAD`` that reaches all rows."""
-    V = np.diag((np.ptp(u, axis=0) / 2.0) ** 2)
+def broadened(prior: Mixture, V: Array) -> Mixture:
+    """Add a component of weight ``BROAD`` and variances (N,)."""
     return Mixture(
         np.append(prior.weights * (1.0 - BROAD), BROAD),
-        np.vstack([prior.means, u.mean(axis=0)]),
-        np.concatenate([prior.covariances, V[None]]),
+        np.vstack([prior.means, prior.weights @ prior.means]),
+        np.concatenate([prior.covariances, np.diag(V)[None]]),
     )
 
 

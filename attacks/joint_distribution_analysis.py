@@ -4,10 +4,7 @@
 | --- | --- | --- | --- |
 | ``p`` | attributes analysed together | | domingo2004 |
 | ``T`` | directions with independent noise; the identity if the p attributes' noise is independent | (p, p) | |
-| ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001 |
-| ``π`` | reconstructed probability of each cell of the grid | (B_1, …, B_p) | domingo2004 |
-| step | ``π(b) ← π(b)/n Σ_y Π_j L_j(y, b_j) / Σ_b' π(b') Π_j L_j(y, b'_j)`` | | domingo2004; agrawal2001 with p directions |
-| ``P(b | y)`` | ``∝ π(b) Π_j L_j(y, b_j)`` | (B_1, …, B_p) | liu2008, section 3.6 |
+| ``π, P(b | y)`` | prior and posterior of each cell of the grid (``_grid``) | (B_1, …, B_p) | domingo2004 |
 | ``x̂`` | mean of ``P(· | y)`` | (p,) | |
 | region | per direction the shortest interval with ``1 − (1 − c)/p`` of ``P(· | y)``: jointly at least c | p intervals | |
 | claim | the region, if ``n`` times the ``π`` of all its cells and all likely cells is at most ``rare`` | | liu2008, section 3.6 |

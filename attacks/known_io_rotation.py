@@ -12,13 +12,12 @@
 | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, its complement for θ > π/2 | scalar | |
 
 The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
-record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. The adversary knows every record's
-probability, since rotations preserve distances.
+record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit.
 
 The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
 With a translation records are centred, and probabilities are unknown.
 
-Only the first copy is used: the others add no information.
+Only the first copy is used.
 """
 
 from __future__ import annotations

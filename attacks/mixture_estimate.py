@@ -9,13 +9,12 @@
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: weighted LLSE of the components | (N,) | bovy2011 |
 
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
-One component gives ``bayes-estimate``. Learnt weights correct each attribute's margin, on its
-lattice if it is recorded in steps. Under Gaussian noise the estimate averages posterior means under
-the mixture, one normal, each attribute alone and independent components (``_lattice.averaged``).
+Learnt weights correct each attribute's margin, on its lattice if it is recorded in steps. Under
+Gaussian noise the estimate averages posterior means under the mixture, one normal, each attribute
+alone and independent components (``_lattice.averaged``).
 
 Reference: bovy2011, huang2005 (13). Optimal in squared error if the data are a normal mixture (*not
-checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. Components
-need 15 rows each.
+checked*) and the rows suffice. Components need 15 rows each.
 
 ``interval-privacy`` reports the shortest interval of each attribute's posterior under Gaussian noise,
 a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make it too short;
@@ -24,10 +23,11 @@ a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make i
 *Other noise laws*, independent between attributes, use expectation propagation
 (``_expectation_propagation``, minka2001) on 5,000 rows. Components and weights of each attribute's
 values maximise its likelihood given all others. *Approximate*: the error exceeds the exact posterior
-mean's by about 1e-4. Lattices are treated as continuous.
+mean's by about 1e-4.
 
 *Values times factors drawn in logs* (kim2003): ``log |y| + v/2`` is ``log |x|`` with Gaussian noise.
 With its posterior means ``b_k`` and variances ``B_k``, ``x̂ = ± Σ_k q_k exp(b_k + B_k/2)``. 0 stays 0.
+Other factors: ``_factors``.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ from auditor.plugin import (
 from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Placing, Posterior, learn
 from ._expectation_propagation import Reweighted, RowsInAnyNoise
+from ._factors import of_factors
 from ._fits import fitted_once, some_rows
 from ._lattice import Averaged, OnLattices, averaged, filled_steps, reweighted
 from .distribution_analysis import shortest
@@ -103,8 +104,14 @@ class MixtureEstimate(RowAttack):
         return self.cost if distribution in (None, "gaussian") else Cost(0.01, 2.5e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        if view.scheme.get("name") == "multiplicative-noise" and view.scheme["logs"]:
-            return of_factors(self, view, blocks)
+        if view.scheme.get("name") == "multiplicative-noise":
+            held, v = some_rows(blocks, stream(view.seed, self.name, "rows")), np.array(view.levels)
+            copies = np.stack(np.split(held, v.size, axis=1))
+            if view.scheme["logs"]:
+                return of_factors_in_logs(self, view, copies, v)
+            if v.all():
+                mu, K, _ = normal_prior(view, least_noise(view))
+                return of_factors(copies, v, mu, K, view.steps())
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks)
         return gaussian(self, view, blocks)
@@ -146,26 +153,24 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     return PosteriorMean(seen, placed)
 
 
-def of_factors(
-    attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]
+def of_factors_in_logs(
+    attack: MixtureEstimate, view: View, copies: Array, v: Array
 ) -> Reconstruction:
     """Posterior mean of values times factors ``exp(√v g − v/2)``."""
-    held, N = some_rows(blocks, stream(view.seed, attack.name, "rows")), view.width
-    sizes, v = np.abs(held), np.array(view.levels)
-    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
-    logs = _Logs(v, np.where(np.isfinite(least), least, 1.0).reshape(len(v), N))
-    rows = logs.of(np.split(held, len(v), axis=1))
+    sizes, N = np.abs(copies), view.width
+    least = np.where(sizes > 0, sizes, sizes.max() + 1.0).min(axis=1)
+    rows = logs(copies, v, least)
     moments = Moments.of(np.hstack(rows))
     in_logs = replace(
         view,
         law=KroneckerNoise(np.diag(v), np.eye(N)),
-        knowledge=Estimated(rows=max(2, len(held))),
+        knowledge=Estimated(rows=max(2, len(rows[0]))),
         centre=np.zeros(N),
         released=moments,
         given=SampleMoments(moments),
         steps=lambda: np.full(N, np.nan),
     )
-    return _MeanOfFactors(logs, gaussian(attack, in_logs, [rows]))
+    return _MeanOfFactors(v, least, gaussian(attack, in_logs, [rows]))
 
 
 def on_lattices(
@@ -346,26 +351,21 @@ class _MeanInAnyNoise(Reconstruction):
         return self.mu + self.unit * self.placed.mean(rows)
 
 
-@dataclass(frozen=True, repr=False)
-class _Logs:
-    """Levels, (k,), and sizes that stand for 0, (k, N)."""
-
-    v: Array
-    least: Array
-
-    def of(self, copies: Arrays) -> list[Array]:
-        each = zip(copies, self.least, self.v, strict=True)
-        return [np.log(np.maximum(np.abs(y), least)) + v / 2.0 for y, least, v in each]
+def logs(copies: Array, v: Array, least: Array) -> list[Array]:
+    """Logarithms at levels (k,), with sizes (k, N) for 0."""
+    sizes = np.maximum(np.abs(copies), least[:, None])
+    return [*(np.log(sizes) + v[:, None, None] / 2.0)]
 
 
 @dataclass(eq=False, repr=False)
 class _MeanOfFactors(Reconstruction):
-    logs: _Logs
+    v: Array
+    least: Array
     fitted: PosteriorMean
 
     def rows(self, copies: Arrays) -> Array:
         seen, x = self.fitted.seen, np.sign(copies[0])
-        u = seen.coordinates(self.logs.of(copies))
+        u = seen.coordinates(logs(np.stack(copies), self.v, self.least))
         for j, a in enumerate(seen.pencil.basis):
             q, b, std, _ = self.fitted.posterior.along(u, a)
             x[:, j] *= (q * np.exp(seen.mu[j] + b + 0.5 * std[:, None] ** 2)).sum(axis=0)

@@ -15,17 +15,14 @@
 | ``x̂_t`` | average of means given the filter, ``u_t``, ``v_t``, all ``P_t`` (linear), one attribute's, and the chain | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it).
 ``P_t`` is fitted without row t's fold and free of its noise. Fitted to at most
 20,000 rows, chains to 2,048 of the first block. In a panel of units of equally
 many rows, windows and chains stay within units. If neither filter nor chains nor groups use other
 rows, or ``P`` saves less than ``LEAST_SAVED`` of a linear error, the attack is ``mixture-estimate``.
 The share that clearer copies know from other rows bounds the saving from noisier copies of the release.
 
-Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes, random walks, cycles and codes of designs, households and panels,
-and where shown columns (``shown:``, ``unit:``, the calendar of ``order:``) group or order similar
-records. Other noise is treated as Gaussian.
+Reference: bovy2011; huang2005, section 3, for serial dependence. Shown columns (``shown:``,
+``unit:``, the calendar of ``order:``) group or order records. Other noise is treated as Gaussian.
 *Not checked*: independent noise between rows, and constant dependence along the rows.
 """
 
@@ -492,10 +489,7 @@ def fitted_chains(view: View, y: Array, s: Array, group: int, needed: bool) -> l
 class GivenPredictions(NoisyRows):
     """Rows whose likelihood is conditional on noise-free entries."""
 
-    sure_of = SURE_OF
-
-    def part(self, where: NDArray[np.generic] | slice) -> GivenPredictions:
-        return GivenPredictions(self.u[where], self.s, self.fourth)
+    sure_of, own_start = SURE_OF, False
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         q, found = super().chances(prior)

@@ -9,8 +9,8 @@ Any monotone recoding keeps each value's rank.
 | ``o`` | 1, or −1 if the copy reverses the attribute (``_orientation``) | scalar | |
 | ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
-A copy's quantiles use at most ``MOST_ROWS`` rows. Copies are upright unless the sample clearly
-that the sample is of this population.
+A copy's quantiles use at most ``MOST_ROWS`` rows. Copies are upright unless the sample
+clearly shows otherwise.
 """
 
 from __future__ import annotations

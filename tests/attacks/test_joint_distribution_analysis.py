@@ -86,11 +86,9 @@ def test_regions_by_hand():
     mass[0, 3] = 0.01
     y = np.array([[0.5, 3.5], [0.5, 0.5], [3.5, 3.5], [0.5, 2.5]])
     found = by_hand(mass, rare=0.02).regions([y])
-    # the last lies in an impossible place
     assert found.claims.tolist() == [True, False, False, False]
     assert (np.abs(found.low[0] - y[0]) < 0.05).all()
-    assert (found.low[0] < y[0]).all()
-    assert (y[0] < found.high[0]).all()
+    assert ((found.low[0] < y[0]) & (y[0] < found.high[0])).all()
     assert not by_hand(mass, rare=0.005).regions([y]).claims.any()
     np.testing.assert_allclose(by_hand(mass, rare=0.02).rows([y]), y, atol=1e-9)
 
@@ -154,17 +152,16 @@ def naive_step(mass, y, counts, edges, noise, method):
 
 @pytest.mark.parametrize("method", ["em", "iteration"])
 @pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
-@pytest.mark.parametrize("steps", [3])
-def test_steps_are_those_printed(method, distribution, steps):
+def test_steps_are_those_printed(method, distribution):
     rng = np.random.default_rng(1)
     edges, y = np.linspace(-2, 3, 8), np.linspace(-4, 5, 40)
     counts = rng.integers(0, 50, size=40).astype(float)
     noise = NoiseDensity(distribution, 0.7)
     mass = np.full(7, 1 / 7)
     reachable = noise.likelihood(y, edges, midpoints=method == "iteration").sum(axis=1) > 0
-    for _ in range(steps):
+    for _ in range(3):
         mass = naive_step(mass, y[reachable], counts[reachable], edges, noise, method)
-    found = reconstruct(y, counts, edges, noise, method, steps=steps)
+    found = reconstruct(y, counts, edges, noise, method, steps=3)
     np.testing.assert_allclose(found.mass, mass, atol=1e-12)
 
 

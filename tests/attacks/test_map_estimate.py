@@ -37,9 +37,8 @@ def test_mean_and_mode_are_those_of_the_posterior_on_a_fine_grid(seed, distribut
     rng = np.random.default_rng(seed)
     p, c = prior(rng), channel(distribution, 0.8)
     x = float(rng.choice(p.midpoints))
-    y = np.array(
-        [[x + (rng.normal() if distribution == "gaussian" else rng.uniform(-1.3, 1.3)) * 0.8]]
-    )
+    off = rng.normal() if distribution == "gaussian" else rng.uniform(-1.3, 1.3)
+    y = np.array([[x + 0.8 * off]])
     grid = np.linspace(p.edges[0] - 12, p.edges[-1] + 12, 400_001)
     posterior = flat_density(p, grid) * c.noise.pdf(y[0, 0] - grid)
     if posterior.sum() == 0:
@@ -58,20 +57,13 @@ def table(seed=0, n=400):
 
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 100}}], ids=str)
-def test_a_gaussian_prior_is_the_linear_bayes_estimate(estimate, knowledge):
+@pytest.mark.parametrize(("prior", "equal"), [("gaussian", "llse"), ("flat", "ndr")])
+def test_a_gaussian_prior_is_linear_and_a_flat_one_takes_the_copies(estimate, knowledge, prior, equal):  # fmt: skip
     release = auditor.perturb(table(), "independent", [0.5, 1.0], seed=1)
-    bayes = auditor.attack("llse", release, knowledge=knowledge)
-    found = auditor.attack(
-        "map-estimate", release, knowledge=knowledge, prior="gaussian", estimate=estimate
-    )
-    np.testing.assert_allclose(found.values, bayes.values, atol=1e-10)
-
-
-@pytest.mark.parametrize("estimate", ["mode", "mean"])
-def test_a_flat_prior_takes_the_released_value(estimate):
-    release = auditor.perturb(table(), "independent", [0.5, 1.0], seed=1)
-    found = auditor.attack("map-estimate", release, prior="flat", estimate=estimate)
-    np.testing.assert_allclose(found.values, auditor.attack("ndr", release).values, atol=1e-12)
+    expected = auditor.attack(equal, release, knowledge=knowledge)
+    shape = {"prior": prior, "estimate": estimate}
+    found = auditor.attack("map-estimate", release, knowledge=knowledge, **shape)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-10)
 
 
 def test_a_flat_prior_under_uniform_noise_takes_the_middle_of_what_all_copies_leave():
