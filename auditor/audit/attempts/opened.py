@@ -157,8 +157,13 @@ class Opened:
         """
         if self._again_scheme is None:
             return
+        # attacks share redraws of few records
+        kept, few = self.gathered.drawn, self.again_table.rows <= FEWEST_HELD
         for number in range(draws or ROW_REDRAWS):
-            yield Opened.of(*self._drawn_again(number), self.coalitions)
+            found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
+            if few:
+                kept[number] = found
+            yield replace(found, coalitions=self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:
