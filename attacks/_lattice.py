@@ -110,7 +110,8 @@ class OnLattices:
     def mean(self, v: Array) -> Array:
         """``x̂``, shape (b, N)."""
         if self.jointly:
-            parts = evenly(0, len(v), self.A.size * self.posterior.size, CHUNK_VALUES)
+            wide = len(self.A) * len(self.heaps) * self.posterior.size
+            parts = evenly(0, len(v), wide, 4 * CHUNK_VALUES)
             return np.concatenate([self._together(v[start:stop]) for start, stop in parts])
         x = self.mu + self.posterior.mean(v) @ self.A.T
         for j, (points, h) in self.heaps.items():
@@ -126,8 +127,10 @@ class OnLattices:
         m, B = prior.means[:, :, None], (A - gain) @ prior.covariances @ A.T
         for j, (points, _) in self.heaps.items():
             B[:, j, j] = np.maximum(B[:, j, j], (LEAST_WIDTH * (np.diff(points).min())) ** 2)
-        zero = np.zeros((len(A), len(m), len(v)))
-        known = zero, zero, zero, np.repeat(np.moveaxis(B, 0, 2)[..., None], len(v), 3), zero[0]
+        zero, rows = np.zeros((len(A), len(m), len(v))), [*self.heaps]
+        # rows of attributes with weights suffice: twelve times as fast with 5 of 60
+        B = np.moveaxis(B[:, rows], 0, 2)[..., None]
+        known = zero, zero, zero, np.repeat(B, len(v), 3), zero[0]
 
         def match(j: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
             points, h = self.heaps[j]
@@ -139,8 +142,8 @@ class OnLattices:
             return matched(log_Z - 0.5 * np.log(variance), first, spread, mean, variance)
 
         b = np.moveaxis(A @ m + gain @ (v.T - m), 1, 0)
-        order, least = [*self.heaps] * ROUNDS, GRAIN * (A**2).sum(axis=1)
-        log_mass, moved, _ = propagated(b, known, match, order, least)
+        least = GRAIN * (A**2).sum(axis=1)
+        log_mass, moved, _ = propagated(b, known, match, rows * ROUNDS, least, rows)
         q, _ = normalised(np.log(np.maximum(self.posterior.chances(v)[0], FAINT)) + log_mass)
         return self.mu + (q * (b + moved)).sum(axis=1).T
 
