@@ -110,8 +110,8 @@ class OnLattices:
     def mean(self, v: Array) -> Array:
         """``x̂``, shape (b, N)."""
         if self.jointly:
-            wide = len(self.A) * len(self.heaps) * self.posterior.size
-            parts = evenly(0, len(v), wide, 4 * CHUNK_VALUES)
+            width = len(self.A) * len(self.heaps) * self.posterior.size
+            parts = evenly(0, len(v), width, 4 * CHUNK_VALUES)
             return np.concatenate([self._together(v[start:stop]) for start, stop in parts])
         x = self.mu + self.posterior.mean(v) @ self.A.T
         for j, (points, h) in self.heaps.items():
