@@ -66,7 +66,7 @@ class Opened:
 
     @property
     def by_record(self) -> Opened:
-        """The release with noise that is independent between records.
+        """The release with noise independent between records.
 
         For serial noise, its innovations. Caching this object would keep all moments alive.
         """
@@ -167,7 +167,7 @@ class Opened:
 
     @cached_property
     def needed(self) -> list[Coalition]:
-        """The coalitions, and their members alone, to measure gains against."""
+        """Coalitions, and members alone, to measure gains against."""
         return with_singles(self.coalitions)
 
     @property
