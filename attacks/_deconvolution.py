@@ -410,23 +410,16 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
 
 
 def learn(
-    start: Mixture,
-    rows: NoisyRows,
-    A: Array,
-    most: int,
-    placing: Placing | None = None,
-    known: Mixture | None = None,
+    start: Mixture, rows: NoisyRows, A: Array, most: int, placing: Placing | None = None
 ) -> Mixture:
     """Fit a mixture to noisy rows, with the number of components validated.
 
     ``start`` has one component, and ``A``, shape (N, r), the attributes in the coordinates of ``u``.
     Each size must raise the likelihood of held-out rows. ``start`` is chosen if its ``risk`` on the
-    same rows is less by a standard error. EM continues from a ``known`` mixture.
+    same rows is less by a standard error.
     """
     n, r = rows.u.shape
-    if known is not None and known.size > 1:
-        return climbed(known, rows, SETTLED)
-    if n < FEWEST_ROWS or r == 0 or known is not None:
+    if n < FEWEST_ROWS or r == 0:
         return start
     most = min(most, n // (ROWS_PER_COMPONENT if rows.s.all() else rows_of_own(r)))
     rows = rows.part(np.lexsort(rows.u.T))

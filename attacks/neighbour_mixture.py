@@ -196,7 +196,7 @@ class NeighbourMixture(RowAttack):
             prior, v = joined(u, P @ to, s, np.diag(1.0 - s))
             if posteriors:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
-                prior = fitted_prior(view, self.name, prior, v, A, most, (v.u, v.s, A))
+                prior = fitted_prior(self.name, prior, v, A, most, (v.u, v.s, A))
             A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
             kind = f"{self.name} {len(posteriors)}"
             posteriors.append((on_lattices(view, kind, prior, v, A, seen.mu), to))
@@ -205,7 +205,7 @@ class NeighbourMixture(RowAttack):
             K = A_1[[a]] * (1.0 - s) @ A_1[[a]].T
             prior, v = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1], K)
             kind = f"{self.name} {view.attributes[a]}"
-            prior = fitted_prior(view, kind, prior, v, np.eye(2), most, (v.u, v.s))
+            prior = fitted_prior(kind, prior, v, np.eye(2), most, (v.u, v.s))
             A = np.array([[unit[a], 0.0]])
             each.append(on_lattices(view, kind, prior, v, A, seen.mu[a : a + 1], a))
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))

@@ -107,7 +107,7 @@ def propagated(
     least : (d,)
         Least cavity variances.
     rows
-        Dimensions of the covariance's rows, by default all.
+        Dimensions of the covariance's rows; all, or those to update.
     """
     h, p, moved, B, log_det = (part.copy() for part in start)
     log_C = np.zeros_like(h)

@@ -26,7 +26,7 @@ from auditor.schemes.base.scheme import Scheme
 
 @unprinted
 class Opened:
-    """A release and its coalitions.
+    """A release, and the coalitions that attack it.
 
     Attributes
     ----------
@@ -151,13 +151,13 @@ class Opened:
         return other, drawn
 
     def released_again(self, draws: int | None = None) -> Iterator[Opened]:
-        """Yield other draws of all or some records.
+        """Yield other draws of this release, or of some of its records.
 
-        None for files without a law.
+        None for files without a law that can be drawn from.
         """
         if self._again_scheme is None:
             return
-        # shared by attacks
+        # attacks share redraws of few records
         kept, few = self.gathered.drawn, self.again_table.rows <= FEWEST_HELD
         for number in range(draws or ROW_REDRAWS):
             found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
@@ -198,12 +198,12 @@ class Opened:
 
     @property
     def replicated(self) -> bool:
-        """Whether spread between replicates replaces error bars."""
+        """Whether the spread between replicates replaces all estimated error bars."""
         return self.scenario.replicates_of(self.release.use) >= FEWEST_REPLICATES
 
     @property
     def compared(self) -> Indices | None:
-        """Places of single copies to pair coalitions with."""
+        """Places of the single copies that coalitions are paired with."""
         if not self.pooling or self.law is None:
             return None
         return least_noise(self.needed, self.law, self.release.moments.covariance)

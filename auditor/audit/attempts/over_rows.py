@@ -36,7 +36,8 @@ MOST_JUDGED, PHASES = 40_000, 32
 """Rows of a large table on which attacks without neighbours are judged, about, and their groups.
 Errors of income are known to 2 % (95 %). Runs of neighbours would be 6 times less precise."""
 MANY_REDRAWS = 59
-"""For attacks that jump: 59 redraws miss an event of probability 1/20 in 5 % of audits, nine in 63 %."""
+"""For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
+it in 63 %."""
 
 MOST_STORED = 400
 """Most records with attacks that store estimates fitted again to each redraw."""
@@ -180,9 +181,9 @@ def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | Non
 def _redrawn(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None, starts: Starts
 ) -> tuple[Array | None, Array | None]:
-    """Mean squared errors in redraws, (R, B, N); None without.
+    """Mean squared errors in redraws of the release, shape (R, B, N).
 
-    With shares of hits and median errors of ``sample``, (2, R, B, N).
+    With shares of hits and median errors of ``sample``, (2, R, B, N). None without redraws.
     """
     found, hits = list[Array](), list[Array]()
     many = MANY_REDRAWS if attack.jumps else None

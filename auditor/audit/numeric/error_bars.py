@@ -169,7 +169,7 @@ def of_copy(errors: Array, place: Indices) -> Array:
 
 
 def least_noise(coalitions: Coalitions, law: NoiseLaw, K_X: Array) -> Indices:
-    """Each coalition's copy with least noise by law, (B, 1).
+    """Place of each coalition's copy with least noise by law, shape (B, 1).
 
     A copy chosen by *measured* error would bias the gain downward.
     """

@@ -142,7 +142,7 @@ FEWEST_ROWS = 256
 
 
 Count = Callable[[Reconstruction, Arrays, Array, Array], None]
-"""Counts a block's records, given the attack, copies, estimates and true values."""
+"""Counts one block's records, given the attack, its copies, its estimates and the true values."""
 
 
 def errors_in_pieces(
@@ -178,7 +178,7 @@ def tally_linear(
 
 
 def first_alike(reconstructions: Sequence[Reconstruction], coalitions: Coalitions) -> list[int]:
-    """Each coalition's first place with equal attack and copies."""
+    """Return for each coalition the first place with an equal attack on equal copies."""
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
     return [every.index(one) for one in every]
 
