@@ -112,6 +112,9 @@ class Combined(Channel):
     def log_likelihood(self, copies: Array, x: Array) -> Array:
         return self.noise.log_pdf(self.value(copies)[:, None] - x)
 
+    def likelihood(self, copies: Array, edges: Array) -> Array:
+        return self.noise.likelihood(self.value(copies), edges)
+
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
         y, s = self.value(copies)[:, None], self.noise.std
         mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)

@@ -15,7 +15,7 @@ to 3 % and means to 0.005 of a deviation for correlations up to 0.8
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +87,7 @@ def propagated(
     match: Callable[[int, Array, Array], tuple[Array, Array, Array]],
     order: Sequence[int],
     least: Array | float,
+    rows: Iterable[int] | None = None,
 ) -> tuple[Array, Array, Array]:
     """Expectation propagation: log mass, moved mean and covariance.
 
@@ -105,13 +106,16 @@ def propagated(
         Dimensions to update, one after another.
     least : (d,)
         Least cavity variances.
+    rows
+        Dimensions of the covariance's rows; all, or those to update.
     """
     h, p, moved, B, log_det = (part.copy() for part in start)
     log_C = np.zeros_like(h)
     least = np.broadcast_to(least, len(h))
-    furthest = FURTHEST * np.sqrt(np.einsum("aa...->a...", B) + least[:, None, None])
+    held = dict(zip(range(len(h)) if rows is None else rows, B, strict=True))
+    furthest = {a: FURTHEST * np.sqrt(row[a] + least[a]) for a, row in held.items()}
     for a in order:
-        column, old = B[a].copy(), (log_C[a], h[a], p[a])
+        column, old = held[a].copy(), (log_C[a], h[a], p[a])
         v = column[a] = np.maximum(column[a], least[a])
         left = 1.0 - p[a] * v
         safe = left > LEAST
@@ -125,8 +129,9 @@ def propagated(
         grown = np.maximum(1.0 + more * v, LEAST)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         moved += column * ((shift - more * (m[a] + moved[a])) / grown)
-        for row, one in zip(B, column * (more / grown), strict=True):
-            row -= column * one
+        scaled = column * (more / grown)
+        for b, row in held.items():
+            row -= column * scaled[b]
         log_det += np.log(grown)
         log_C[a], h[a], p[a] = new_C, new_h, new_p
     # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx

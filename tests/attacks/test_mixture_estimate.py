@@ -383,15 +383,13 @@ def test_independent_components_are_unmixed(rows):
     x = rng.choice([-1.0, 1.0], (rows, 8))
     release = auditor.perturb(x @ rng.normal(size=(8, 8)), "corner-wave", [0.3], seed=2**40 + 3)
     exact = np.tanh((x + np.sqrt(0.3) * rng.normal(size=x.shape)) / 0.3)
-    left = auditor.attack("mixture-estimate", release).normalized_error
-    assert left < 1.3 * ((exact - x) ** 2).mean()
+    assert auditor.attack("mixture-estimate", release).normalized_error < 1.3 * ((exact - x) ** 2).mean()  # fmt: skip
 
 
 def test_weights_count_for_other_attributes_with_the_same_noise():
     """Signs of correlation 0.6: four points by Bayes' rule."""
     rng, V = np.random.default_rng(17), np.array([[1.0, 0.6], [0.6, 1.0]])
-    A = np.linalg.cholesky(V)  # noise 0.3 V is independent in the coordinates of the data
-    v = np.sqrt(1.3) * rng.normal(size=(500, 2))
+    A, v = np.linalg.cholesky(V), np.sqrt(1.3) * rng.normal(size=(500, 2))  # noise 0.3 V
     posterior = Posterior(Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]), np.full(2, 0.3))
     points = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     at = np.linalg.solve(A, points.T).T
@@ -400,6 +398,8 @@ def test_weights_count_for_other_attributes_with_the_same_noise():
     heaps = dict.fromkeys((0, 1), (np.arange(-1.0, 2.0), np.array([1.0, 1e-9, 1.0])))
     one, joint = (OnLattices(posterior, A, np.zeros(2), heaps, each).mean(v) for each in (False, True))  # fmt: skip
     assert ((joint - exact) ** 2).mean() < 0.5 * ((one - exact) ** 2).mean()
+    off = OnLattices(posterior, A, np.zeros(2), {1: heaps[1]}, True).mean(v) - posterior.mean(v) @ A.T  # fmt: skip
+    np.testing.assert_allclose(off[:, 0], 0.6 * off[:, 1], atol=1e-9)  # by regression
 
 
 def test_few_rows_of_many_attributes_have_components():

@@ -66,7 +66,7 @@ class Opened:
 
     @property
     def by_record(self) -> Opened:
-        """The release with noise that is independent between records.
+        """The release with noise independent between records.
 
         For serial noise, its innovations. Caching this object would keep all moments alive.
         """
@@ -157,12 +157,17 @@ class Opened:
         """
         if self._again_scheme is None:
             return
+        # attacks share redraws of few records
+        kept, few = self.gathered.drawn, self.again_table.rows <= FEWEST_HELD
         for number in range(draws or ROW_REDRAWS):
-            yield Opened.of(*self._drawn_again(number), self.coalitions)
+            found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
+            if few:
+                kept[number] = found
+            yield replace(found, coalitions=self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:
-        """The coalitions, and their members alone, to measure gains against."""
+        """Coalitions, and members alone, to measure gains against."""
         return with_singles(self.coalitions)
 
     @property

@@ -238,6 +238,7 @@ class Gathered:
         self.shares = Shares(table)
         self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
         self.again: dict[str, list[Gathered]] = {}
+        self.drawn: dict[int, Any] = {}
         self.seed = int(rows.rng("guesses").integers(2**63))
         self._trees: dict[str, tuple[RegressionTree, Any]] = {}
 
