@@ -141,7 +141,8 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     """
     if unknown := [name for name in chosen.columns if name not in names]:
         raise DataError(
-            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
+            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}",
+            ("bin",),
         )
     if not names:
         raise DataError("no column is left to audit; name one with `columns:`", ("columns",))

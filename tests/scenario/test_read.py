@@ -211,6 +211,7 @@ def test_knowledge_in_every_form():
 
 IMPOSSIBLE = """
 data: {source: cps, columns: [age, salry]} ~ data.columns[1] ~ no column 'salry'; did you mean 'salary'?
+data: {source: cps, columns: [age], categorical: [salry]} ~ data.categorical ~ no column 'salry'; did you mean 'salary'?
 data: {source: cps, rows: 999999} ~ data.rows ~ the table has 193,682 records
 data: {source: inline, values: {x: [1, null, 2]}} ~ data ~ column 'x' has 1 missing value
 knowledge: [{estimated: {rows: 61}}] ~ knowledge[0].estimated.rows ~ needs 61 released rows; the table has 60
