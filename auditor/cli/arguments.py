@@ -77,9 +77,23 @@ def options(command: str, **parse: Parse) -> Parse:
     return add
 
 
-def _option(names: list[str], parse: Options, type: Any = None, **stated: Any) -> Any:
+class Formats(Choice[str]):
+    """Report formats; plugins may add some."""
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> Any:
+        """Name of a choice or of any other renderer."""
+        from auditor import registry
+
+        is_added = value not in self.choices and registry.has("renderer", str(value))
+        return value if is_added else super().convert(value, param, ctx)
+
+
+def _option(
+    names: list[str], parse: Options, type: Any = None, renderers: bool = False, **stated: Any
+) -> Any:
     if isinstance(type, dict | list):
-        stated["type"] = IntRange(**type) if isinstance(type, dict) else Choice(type)
+        chosen = Formats if renderers else Choice
+        stated["type"] = IntRange(**type) if isinstance(type, dict) else chosen(type)
     elif type:
         stated["type"] = TYPES[type]
     if names == ["scenarios"]:

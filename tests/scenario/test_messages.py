@@ -28,12 +28,9 @@ def the_problem(fields):
 
 SECTIONS = r"""
 schema: true ~ schema must be 1, the version that this program reads; got True
-title: 5 ~ title must be text; got 5
-replicates: 0 ~ replicates must be at least 1; got 0
 data: null ~ data must be a source's name, a path or a mapping with `source`; got nothing
 data: nothere.csv ~ data.source names a file that is not there: 'nothere.csv'
 data: {source: cps, rows: 2.5} ~ data.rows must be an integer; got 2.5
-data: {source: cps, columns: []} ~ data.columns must have 1 or more entries; got []
 data: {source: cps, standardize: 1} ~ data.standardize must be true or false; got 1
 schemes: 5 ~ schemes must be a list; got 5
 schemes: [5] ~ schemes[0] must be a name, or a mapping with `name` and parameters; got 5
@@ -64,14 +61,11 @@ LEVELS = r"""
 """
 COALITIONS = r"""
 single ~ coalitions[1] must be copy numbers or a set of coalitions; got 'single'; did you mean 'singles'?
-{copies: []} ~ coalitions[1].copies must have 1 or more entries; got []
-{copies: [0]} ~ coalitions[1].copies[0] must be at least 1; got 0
 {copies: [2, 2]} ~ coalitions[1].copies names a copy twice; got [2, 2]
 {random: 1000000000} ~ coalitions[1].random must be at most 1,100,000; got 1000000000
 """
 KNOWLEDGE = r"""
 estimated ~ knowledge[0].estimated.rows is required: number of released rows
-{estimated: {rows: true}} ~ knowledge[0].estimated.rows must be an integer; got True
 {known-attributes: [a, a]} ~ knowledge[0].known-attributes names a column twice; got ['a', 'a']
 {model: {target: a, predictors: [b]}} ~ knowledge[0].model.rows is required: number of released rows
 {model: {target: a, predictors: [b, a], rows: 9}} ~ knowledge[0].model.predictors names the target; got ['b', 'a']
