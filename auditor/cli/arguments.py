@@ -78,10 +78,10 @@ def options(command: str, **parse: Parse) -> Parse:
 
 
 class Formats(Choice[str]):
-    """Report formats; plugins may add some."""
+    """Report formats, also of plugins."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> Any:
-        """Name of a choice or of any other renderer."""
+        """Name of a renderer."""
         from auditor import registry
 
         is_added = value not in self.choices and registry.has("renderer", str(value))
@@ -116,7 +116,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_all(scenarios: Names, changes: Names, seed: int | None) -> list[Any]:
-    """Read every scenario, report the errors of all, and find every plugin."""
+    """Read every scenario, report all errors, find every plugin."""
     from auditor.scenario.read import read_scenario
 
     overrides = [override(change) for change in changes]
@@ -141,7 +141,7 @@ def value_of(text: str, option: str) -> Any:
 
 
 def numbers(text: str, option: str = "--levels") -> list[float]:
-    """Parse levels separated by commas."""
+    """Parse comma-separated levels."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -198,7 +198,7 @@ def each(items: Sequence[Any], act: Parse) -> list[Any]:
 
 
 def warn_of_broken_plugins() -> None:
-    """Find every plugin and warn of failed imports."""
+    """Find plugins; warn of failed imports."""
     from auditor import registry
 
     registry.discover_if_extended()

@@ -455,7 +455,7 @@ def _drawn(
 # -- blanks and stored kinds of raw columns --------------------------------------------------------
 
 Stored = Literal["date", "time", "integer", "float", ""]
-"""Kind stored in a file: dates, times, integers or floats; "" in a text file."""
+"""Kind stored in a file; "" in a text file."""
 
 
 def stored_kinds(
