@@ -77,9 +77,23 @@ def options(command: str, **parse: Parse) -> Parse:
     return add
 
 
-def _option(names: list[str], parse: Options, type: Any = None, **stated: Any) -> Any:
+class Formats(Choice[str]):
+    """Report formats, also of plugins."""
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> Any:
+        """Name of a renderer."""
+        from auditor import registry
+
+        is_added = value not in self.choices and registry.has("renderer", str(value))
+        return value if is_added else super().convert(value, param, ctx)
+
+
+def _option(
+    names: list[str], parse: Options, type: Any = None, renderers: bool = False, **stated: Any
+) -> Any:
     if isinstance(type, dict | list):
-        stated["type"] = IntRange(**type) if isinstance(type, dict) else Choice(type)
+        chosen = Formats if renderers else Choice
+        stated["type"] = IntRange(**type) if isinstance(type, dict) else chosen(type)
     elif type:
         stated["type"] = TYPES[type]
     if names == ["scenarios"]:
@@ -102,7 +116,7 @@ def with_budget(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_all(scenarios: Names, changes: Names, seed: int | None) -> list[Any]:
-    """Read every scenario, report the errors of all, and find every plugin."""
+    """Read every scenario, report all errors, find every plugin."""
     from auditor.scenario.read import read_scenario
 
     overrides = [override(change) for change in changes]
@@ -127,7 +141,7 @@ def value_of(text: str, option: str) -> Any:
 
 
 def numbers(text: str, option: str = "--levels") -> list[float]:
-    """Parse levels separated by commas."""
+    """Parse comma-separated levels."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -184,7 +198,7 @@ def each(items: Sequence[Any], act: Parse) -> list[Any]:
 
 
 def warn_of_broken_plugins() -> None:
-    """Find every plugin and warn of failed imports."""
+    """Find plugins; warn of failed imports."""
     from auditor import registry
 
     registry.discover_if_extended()

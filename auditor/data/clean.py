@@ -141,7 +141,8 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     """
     if unknown := [name for name in chosen.columns if name not in names]:
         raise DataError(
-            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
+            f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}",
+            ("bin",),
         )
     if not names:
         raise DataError("no column is left to audit; name one with `columns:`", ("columns",))
@@ -165,7 +166,8 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
     blank = [name for name in domains if columns[name].missing.count]
     if blank and not drop:
         raise DataError(
-            f"column {listed(blank)} has missing categories; set `missing: drop` to leave those records out"
+            f"column {listed(blank)} has missing categories; set `missing: drop` to leave those records out",
+            ("missing",),
         )
     numeric = tuple(
         name
@@ -368,7 +370,8 @@ class Column:
         """
         if used[-1]:
             raise DataError(
-                f"column {quoted(name)} has {counted(used[-1], 'record')} outside the declared domain"
+                f"column {quoted(name)} has {counted(used[-1], 'record')} outside the declared domain",
+                ("categorical",),
             )
         if domain is not None:
             return domain_of(name, domain), np.arange(float(len(domain)))

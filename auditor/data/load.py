@@ -140,7 +140,8 @@ def load_table(
     beside = {of: getattr(use, of) for of in ("key", *NOT_AUDITED)}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
-    raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **beside)
+    rules = {"dates": [*use.dates], "categorical": [*use.categorical]}
+    raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **rules, **beside)
     if raw.source is not None:
         chosen = chosen.with_defaults(raw.source.domains(), raw.names)
     names, read, is_large, keys, units = raw.names, raw.read, raw.is_large, None, None
@@ -454,7 +455,7 @@ def _drawn(
 # -- blanks and stored kinds of raw columns --------------------------------------------------------
 
 Stored = Literal["date", "time", "integer", "float", ""]
-"""Kind stored in a file: dates, times, integers or floats; "" in a text file."""
+"""Kind stored in a file; "" in a text file."""
 
 
 def stored_kinds(

@@ -113,7 +113,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     names = tuple(map(str, frame.columns))
     if len(set(names)) != len(names):
         raise DataError("two columns have the same name")
-    return np.ascontiguousarray(frame, dtype=float), names
+    return np.ascontiguousarray(frame.to_numpy(float, na_value=np.nan)), names
 
 
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:

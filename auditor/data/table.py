@@ -378,7 +378,8 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
     unstated = [name for name in table.attributes if name not in bounds]
     if unstated:
         raise DataError(
-            f"bounds must name every column of numbers, as a guarantee is of whole records; {listed(unstated)} has none"
+            f"bounds must name every column of numbers, as a guarantee is of whole records; {listed(unstated)} has none",
+            ("bounds",),
         )
     low, high = np.array([bounds[name] for name in table.attributes]).T
     if ((table.scan.low < low) | (table.scan.high > high)).any():

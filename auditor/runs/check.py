@@ -103,6 +103,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
 
 def _check_attributes(scenario: Scenario, tables: Sequence[Table], found: Problems) -> None:
     known = {name for table in tables for name in table.attributes}
+    categories = {table.categorical.names for table in tables if table.categorical is not None}
+    known.update(name for names in categories if len(names) > 1 for name in names)
     for attack in scenario.attacks:
         known.update(getattr(attack.parameters, "predicates", {}))
     for use in scenario.expect:
@@ -110,7 +112,9 @@ def _check_attributes(scenario: Scenario, tables: Sequence[Table], found: Proble
             if name not in known | {"*"}:
                 found.add(
                     ("expect", use.place, use.name, "attribute"),
-                    f"names no column that is audited: {name!r}{did_you_mean(name, known)}",
+                    "names the only category, whose figures are of '*'"
+                    if (name,) in categories
+                    else f"names no column that is audited: {name!r}{did_you_mean(name, known)}",
                 )
 
 

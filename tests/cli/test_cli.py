@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from auditor import registry
+from auditor.plugin import Renderer
 from auditor.process.environment import shipped_scenarios
 from tests.programs import PATIENCE, ROOT, environment, python
 
@@ -138,6 +139,12 @@ def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(
     assert all(float(suite.find("testcase").get("time")) > 0 for suite in suites)
     assert auditor("report", "out/holds", "--format", "json", "-o", "again.json")[0] == 0
     assert auditor("-V")[1] == auditor("--version")[1] != ""
+
+
+def test_a_renderer_of_a_plugin_is_a_format(folder, auditor, monkeypatch):
+    one_line = type("OneLine", (Renderer,), {"render": lambda self, results: "One line\n"})
+    monkeypatch.setitem(registry._plugins["renderer"], "one-line", one_line)
+    assert auditor("run", "holds.yaml", "--format", "one-line")[:2] == (0, "One line\n")
 
 
 @pytest.mark.parametrize("form", ["table", "json", "junit", "sarif"])

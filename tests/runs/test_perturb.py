@@ -58,6 +58,7 @@ def test_unknown_scheme_names_the_nearest():
 @pytest.mark.parametrize(("table", "words"), [
     (np.column_stack([X[:, 0], np.ones(8)]), "column 'x2' is constant"),
     (np.where(X > 900, np.nan, X), "missing values in column 'x2'"),
+    (pd.DataFrame({"x": [1, 2, pd.NA]}, dtype="Int64"), "missing values in column 'x'"),
     (X[:1], "a table needs at least 2 rows; got 1"),
     (np.zeros((2, 2, 2)), "a table must have rows and columns"),
     (pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}), "columns must hold numbers; 'name' do not"),

@@ -211,8 +211,11 @@ def test_knowledge_in_every_form():
 
 IMPOSSIBLE = """
 data: {source: cps, columns: [age, salry]} ~ data.columns[1] ~ no column 'salry'; did you mean 'salary'?
+data: {source: cps, columns: [age], categorical: [salry]} ~ data.categorical ~ no column 'salry'; did you mean 'salary'?
 data: {source: cps, rows: 999999} ~ data.rows ~ the table has 193,682 records
 data: {source: inline, values: {x: [1, null, 2]}} ~ data ~ column 'x' has 1 missing value
+data: {source: inline, values: {a: [1, 2], x: [3, 5]}, columns: [x], categorical: [a]}, expect: [{accuracy: {attribute: a, at-least: 0}}] ~ expect[0].accuracy.attribute ~ names the only category
+data: {source: inline, values: {a: [1, 2], b: [1, 2], x: [3, 5]}, columns: [x], categorical: [a, b]}, expect: [{accuracy: {attribute: [b, c], at-least: 0}}] ~ expect[0].accuracy.attribute ~ 'c'; valid are a, b, x
 knowledge: [{estimated: {rows: 61}}] ~ knowledge[0].estimated.rows ~ needs 61 released rows; the table has 60
 knowledge: [{model: {target: x1, predictors: [x3], rows: 5}}] ~ knowledge[0].model.predictors[0] ~ no column that is audited: 'x3'
 knowledge: [{known-attributes: [x3]}] ~ knowledge[0].known-attributes ~ names no column that is audited: 'x3'

@@ -83,7 +83,7 @@ def fitted_category_records(
     }
     originals = [x.astype(np.intp) for x in split(data, data.codes)]
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
-    several, found = len(data.attributes) > 1, list[Measurement]()
+    several, found = len(data.attributes) > 1 or _has_numbers(release), list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
         few, beside = one[:MOST_COPIES], [each for each in shown if each.copy in (0, *one)]
         codes = [column for k in few for cells in (copies[k], *moved[k]) for column in cells]
@@ -291,10 +291,14 @@ def insider_records(release: UniformRelease) -> list[Measurement]:
     shown = [*scheme.shown(table), *table.shown, *table.key_columns]
     if perfect and not table.streamed and (shown or not scheme.makes_copies):
         found += fitted_category_records(release, shown)
-        if table.width and not scheme.makes_copies:
+        if _has_numbers(release):
             found += numbers_beside(release, table, shown)
     alone = (column.name for column in table.shown)
     return [*found, *unused_figures(release.context, scheme, table, found, alone)]
+
+
+def _has_numbers(release: UniformRelease) -> bool:
+    return release.table.width > 0 and not release.scheme.makes_copies
 
 
 def numbers_beside(

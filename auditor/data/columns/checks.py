@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from auditor.base import DataError, counted, nearest, pd, quoted
+from auditor.base import DataError, counted, pd, quoted
 from auditor.base.types import Array, Flags, Indices, Names, Options, Plain, unprinted
 
 Missing = Literal["refuse", "drop", "mean", "value"]
@@ -366,7 +366,7 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
     Raises
     ------
     DataError
-        A column is unknown, or a cell is no date of its format.
+        A cell is no date of its format.
     """
     return (
         frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()})
@@ -376,11 +376,6 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
 
 
 def _column(frame: pd.DataFrame, name: str, form: str | None) -> Series:
-    if name not in frame:
-        raise DataError(
-            f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}",
-            ("dates",),
-        )
     column = frame[name]
     if kind_of(column) not in READABLE:
         raise DataError(
