@@ -75,9 +75,8 @@ def test_copies_that_are_no_fresh_draws_are_found():
 
 def test_fresh_draws_between_the_rows_with_scores_are_found():
     x = column(6, 100_000)
-    (copies, law), (fresh, _) = (
-        made(x, 6, f"uniform{name}", LEVELS, 2) for name in ("-multilevel", "")
-    )
+    copies, law = made(x, 6, "uniform-multilevel", LEVELS, 2)
+    fresh, _ = made(x, 6, "uniform", LEVELS, 2)
     copies[-1][20_000:50_000] = fresh[-1][20_000:50_000]
     assert least(law_tests(x, law, copies)) <= LEVEL
 

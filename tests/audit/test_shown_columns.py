@@ -117,9 +117,8 @@ def test_a_column_in_clear_under_another_name_and_unit(tmp_path, disguise):
 @pytest.mark.parametrize("leaks", [True, False])
 def test_a_column_of_numbers_beside_audited_categories(tmp_path, leaks):
     region = RNG.integers(0, 8, N)
-    table = pd.DataFrame(
-        {"region": np.char.add("r", region.astype(str)), "pay": RNG.lognormal(7, 0.5, N).round()}
-    )
+    named = np.char.add("r", region.astype(str))
+    table = pd.DataFrame({"region": named, "pay": RNG.lognormal(7, 0.5, N).round()})
     copy = table if leaks else noisy(table, ["pay"])
     replaced = RNG.random(N) > 0.2
     copy = copy.assign(region=np.where(replaced, RNG.permutation(copy["region"]), copy["region"]))

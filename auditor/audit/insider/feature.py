@@ -19,25 +19,25 @@ from auditor.registry import Plugin
 
 One = TypeVar("One")
 REACH, FOLLOWED = 8, 20
-"""Most rows between records of one rule, and fewest records that must follow it."""
+"""Most rows between records of one rule; fewest records of a rule."""
 MOST_SERIES = 32
 """Most columns of ``Shown.series``."""
 MOST_PAIRED, FEW, MOST_GROUPED, MOST_LEADING = 8, 4, 8, 16
-"""Most columns or copies combined two by two; three by three; codes whose groups are averaged
-unasked; and shown numbers whose steps and linked rows are read.
+"""Most columns or copies in pairs; in threes; codes with averaged groups; shown numbers with steps
+and linked rows.
 """
 MOST_BITS, PLACE_BITS = 14, 2
-"""Most signs and sizes that are multiplied; low bits of the row number, as signs may alternate."""
+"""Most signs and sizes multiplied; low bits of the row number, for alternating signs."""
 MOST_NAMES = 0.75
-"""Largest share of different values among a column's records for codes."""
+"""Largest share of different values of codes."""
 ALIKE = 5.0
 """Normal deviate of likeness within a code; of 10,000 by chance all are below 4.5."""
 NEAR = 33
-"""Nearest rows by shown numbers, with the row itself."""
+"""Nearest rows by shown numbers."""
 LINKED = 0.5
-"""Smallest share of a column's values that another column shows, for references."""
+"""Least share of a column's values that a reference shows."""
 ROUNDING = 2.0**-48
-"""Relative deviation of a difference of two copies up to which it is rounding."""
+"""Largest relative difference of two copies that is rounding."""
 
 
 @unprinted

@@ -119,7 +119,7 @@ def unfilled(c: int, shown: Shown) -> Array:
 
 
 POWERS, MOST_SERIES = 10, 12
-"""Most powers of ten as moduli, and columns that they are tried on."""
+"""Most powers of ten as moduli, and columns tried."""
 
 
 @register
