@@ -131,8 +131,7 @@ def coalitions(reading: Reading) -> Chart | None:
 def errors(reading: Reading) -> Chart | None:
     """Distribution of absolute errors: by bin, and cumulative.
 
-    The band holds for independent records. For noise drawn by record it is conservative, because
-    ``mean p(1 − p) ≤ share (1 − share)``.
+    For noise drawn by record the band is conservative: ``mean p(1 − p) ≤ share (1 − share)``.
     """
     rows, unit = Rows(reading, *RECORDS, "coalition"), data_unit(reading)
     found = grouped(
@@ -187,7 +186,7 @@ def _quantiles(below: Sequence[float], ends: Sequence[float]) -> str:
 def frontier(reading: Reading) -> Chart | None:
     """Normalized error against utility, one point per coalition.
 
-    Without a utility metric, the level of the most revealing copy takes its place.
+    Without a utility metric, against the level of the most revealing copy.
     """
     rows = Rows(reading, "figure", "adversary", "point")
     utilities = [key for key in reading.keys() if key[1].startswith("utility_")]

@@ -8,13 +8,12 @@
 
 ``method: mondrian`` cuts at medians while the rules allow. ``full-domain`` uses the lowest rungs
 that satisfy the rules after suppression. Hierarchies (``data: hierarchies:``) are generalised by
-node. Sensitive attributes are unperturbed. Fails if a class's sensitive values are equal, skewed or
-close in meaning (ℓ, α, h, e and t), and if copies are pooled.
+node. Fails if a class's sensitive values, which are unperturbed, are equal, skewed or close in
+meaning (ℓ, α, h, e and t), and if copies are pooled.
 
-``k-anonymity-multilevel`` nests the classes (lefevre2006): every class of ``P_k`` is a union of
-classes of the next finer copy within one class of the next coarser. So a coalition sees its finest
-copy's classes only (docs/method.md, «Several levels of k»). Classes released before a finer copy
-may disclose refused cuts.
+``k-anonymity-multilevel`` nests the classes (lefevre2006): a coalition sees its finest copy's only
+(docs/method.md, «Several levels of k»). Classes released before a finer copy may disclose refused
+cuts.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Shown:
 
     @cached_property
     def orders(self) -> list[Indices]:
-        """Rows in file order, and in the order of each leading column; then by shown code too."""
+        """Rows in order of the file and of leading columns, in all and by shown code."""
         codes = [np.zeros(len(self.cells)), *(group for _, group in self.groups[:FEW])]
         columns = [np.zeros(len(self.cells)), *self.leading.T]
         return [np.lexsort((column, group)) for group in codes for column in columns]

@@ -1,7 +1,7 @@
 """Headers of files, and pieces of large files.
 
-Headers are read first, and doubtful shapes refused, since pandas renames repeated columns, uses a
-surplus column as index and quotes cells in errors. No message holds a cell.
+Headers are read first, and doubtful shapes refused: pandas renames repeated columns, uses a surplus
+one as index and quotes cells in errors.
 
 A piece is a Parquet row group, a few megabytes of whole CSV lines, or another file. It holds places
 and counts only.
