@@ -24,7 +24,7 @@ from ._lattice import CONTINUOUS, FITTED_ROWS, FLOOR, alternate, learnt
 
 SIZES = (2, 4, 16)
 """Most components: few suit noise that hides the shape."""
-MOST_POINTS, FINE, LEAST = 256, 4096, 1e-4
+MOST_POINTS, FINE, LEAST = 128, 4096, 1e-4
 """Most points; sizes that quantiles are among, and their least relative size."""
 
 
@@ -104,7 +104,7 @@ def values(y: Array, step: float, noise: float, weights: Array, m: Array, std: A
     whole = np.arange(step, high, step) if high < MOST_POINTS * step else sizes[:0]
     near = max(np.quantile(sizes, 0.01), high * LEAST, step) if high else 1.0
     count = CONTINUOUS * np.log(max(high / near, 1.0)) / noise
-    if not high or (count > MOST_POINTS / 2 and not whole.size):
+    if not high or (count > MOST_POINTS and not whole.size):
         return whole
     fine = np.geomspace(min(near, high * LEAST), high, FINE)
     if (y < 0.0).any():

@@ -234,10 +234,10 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
         found, gain, error, rows = copies.pooling.insider, math.nan, math.nan, copies.rows
         if found is not None:
             reach, r = max(
-                (max(r, 0.0) + e, max(r, 0.0))
+                (max(r, 0.0) + 1.96 * e, max(r, 0.0))
                 for r, e in zip(found.correlation, found.std_error, strict=True)
             )
-            gain, error, rows = r**2, reach**2 - r**2, found.rows
+            gain, error, rows = r**2, (reach**2 - r**2) / 1.96, found.rows
         who, covered = f"the insider learner, fitted to the originals, on {cell[1]}", cell in named
         measured = (who, cell[2], gain, error, math.inf, rows, copies.pooling.proof)
         yield Gain(*measured, estimated=True, insider=found, covered=covered)
@@ -446,7 +446,8 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
         needed, rows = shown.rows_to_decide(margin, level / len(tested)), REPLICATES
         if needed or shown.from_files:
             rows = f"about {needed:,} rows would settle it if there is no gain" if needed else FILES
-        why = f"cannot tell {_bar(shown)} from the margin of {_percent(margin)} ({shown.cell}, {shown.rows:,} rows); {rows}"
+        together = f" in {len(tested)} tests together" if len(tested) > 1 else ""
+        why = f"cannot tell {_bar(shown)} from the margin of {_percent(margin)}{together} ({shown.cell}, {shown.rows:,} rows); {rows}"
     return Judgement(status, f"on the data: {why}", shown.gain)
 
 
