@@ -22,7 +22,7 @@ component shares as many rows with all others as it has dimensions, and one: few
 *Atoms.* A point mass is a component whose variance converges slowly to 0. A component much narrower
 than the noise becomes an atom at once, unless that lowers the held-out likelihood.
 
-Reference: bovy2011.
+Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """
 
 from __future__ import annotations
@@ -406,8 +406,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     for V, own in zip(covariances[:free], np.broadcast_to(s, prior.means.shape), strict=False):
         for a, noise in zip(A, A**2 @ own, strict=True):
             along = V @ a
-            # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
-            # others' variance
+            # below the grain ``Va`` is rounding error
             if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances, prior.fixed)

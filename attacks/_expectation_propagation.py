@@ -91,10 +91,8 @@ class Likelihood(NamedTuple):
         """
         if isinstance(channel, Overlap):
             low, high = ((end - origin) / unit for end in channel.overlap(copies))
-            width, flat = (
-                np.maximum(high - low, 1e-6 * channel.noise.std / unit),
-                0.0 * low[None, None],
-            )
+            width = np.maximum(high - low, 1e-6 * channel.noise.std / unit)
+            flat = 0.0 * low[None, None]
             centre, std = (low + high) / 2.0, width / np.sqrt(12.0)
             return cls(low[None, None], high[None, None], flat, flat, centre, std)
         assert isinstance(channel, Product)

@@ -7,7 +7,8 @@
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |
 
-Attributes are treated one at a time.
+Attributes are treated one at a time. Few records or strong noise blur the reconstruction or make
+spikes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit.
 The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
 With a translation records are centred, and probabilities are unknown.
 
-Only the first copy is used.
+Only the first copy is used: the others add no information.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@
 | ``Q`` | ``E ΩᵀΩ``, which adds up over two independent samples: the error of a record x is ``xᵀ Q x`` | (N, N) | |
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
-Protocol 4, step 2, prints ``V_X D V_Xᵀ S`` instead of ``V_Y D V_Xᵀ S``. Means help
-to identify signs. Each axis takes the sign
-of the smaller one-dimensional statistic. Up to ``exhaustive`` undecided axes are tried in all combinations;
+Protocol 4, step 2, prints ``V_X D V_Xᵀ S`` instead of ``V_Y D V_Xᵀ S``. Means help to identify
+signs. Each axis takes the sign of the smaller one-dimensional statistic. Up to ``exhaustive`` undecided axes are tried in all combinations;
 beyond, signs are flipped one at a time while E falls.
 The rotation is about the means, ``x̂ = s̄ + M̂ᵀ (y − ȳ)``, if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s + 1/m)``.
 Theory is first-order in the axes' error, for decided axes and one copy. Noisy copies are averaged by

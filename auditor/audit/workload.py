@@ -125,7 +125,8 @@ def _seconds(
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     replicated = here.replicates >= FEWEST_REPLICATES
     # fits to a large table are held, unless more records steady no error
-    held = replicated or (n > FEWEST_HELD and not scheme.has_matrices and not s)
+    stated = scheme.distribution != "unstated"
+    held = replicated or (n > FEWEST_HELD and stated and not scheme.has_matrices and not s)
     seconds = RELEASE + (scheme.making_seconds(levels, n, N) if levels else 0.0)
     drawn = VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2
     seconds += CODE * n * (M + 1) if s else drawn
@@ -143,7 +144,8 @@ def _seconds(
             # attributes share much of the work
             each, again = (1 if s else (2 * N) ** 0.5) * learnt, 1.0 if held else DRAWS
         seconds += ATTEMPT + again * coalitions * each
-    lawless = not (scheme.distribution or scheme.has_matrices or (s and scheme.makes_copies))
+    lawless = not (scheme.distribution and stated)
+    lawless = lawless and not (scheme.has_matrices or (s and scheme.makes_copies))
     lawless = lawless and n >= OWN_RECORDS * (N * M + 1)
     if lawless and any(isinstance(knowledge, Perfect) for knowledge in here.knowledge):
         seconds += N * (M + 1) * (UNKNOWN_LAW + UNKNOWN_ROW * min(n, LEARNT))

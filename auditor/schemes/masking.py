@@ -341,6 +341,10 @@ class MultiplicativeNoise(Scheme):
         logs: bool = False
         """whether normal noise is added to the logarithms; unbiased on the original scale"""
 
+    @property
+    def distribution(self) -> str:
+        return "unstated"
+
     def law(self, levels: Levels, table: TableMoments) -> KroneckerNoise:
         w = np.asarray(levels, dtype=float)
         w = np.expm1(w) if self.parameters.logs else w
