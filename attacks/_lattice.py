@@ -262,7 +262,7 @@ class Averaged:
         return np.sum([w * one.mean(v) for one, w in shares if w.any()], axis=0)
 
     def again(self, start: Mixture, prior: Mixture, rows: NoisyRows) -> Averaged:
-        """Fit to other copies of the table, with the same weights."""
+        """Fit to other copies, with the same weights."""
         each, old = list[OnLattices | Margins](), self.first.posterior.prior
         for one, w in zip(self.each, self.weights, strict=True):
             if one is not self.first and not w.any():

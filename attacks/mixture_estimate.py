@@ -173,7 +173,7 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
 def fit_to_release(view: View, A: Array) -> Any:
     """Fit in these coordinates to the release that is redrawn, or None.
 
-    Starting there halves the time of all attacks on 1,000 rows.
+    It halves the time of all attacks on 1,000 rows.
     """
     seed, coordinates, fit = view.starts.get("mixture", (view.seed, A, None))
     return fit if seed != view.seed and np.array_equal(coordinates, A) else None

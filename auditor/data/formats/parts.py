@@ -3,8 +3,7 @@
 Headers are read first, and doubtful shapes refused: pandas renames repeated columns, uses a surplus
 one as index and quotes cells in errors.
 
-A piece is a Parquet row group, a few megabytes of whole CSV lines, or another file. It holds places
-and counts only.
+A piece is a Parquet row group, a few megabytes of whole CSV lines, or another file. It holds no cells.
 """
 
 from __future__ import annotations
