@@ -18,7 +18,6 @@ from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
-    KnownRecords,
     LinearAttack,
     NotApplicable,
     Reconstruction,
@@ -37,7 +36,7 @@ class FittedMap(LinearAttack):
 
     attack_kind = "with records"
     families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
 
     @property

@@ -204,7 +204,7 @@ def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimat
 
     def interpolated(copies: Array) -> Array:
         place = np.clip((channel.value(copies) - low) * count / (high - low), 0.0, count)
-        k = place.astype(np.intp)
+        k = place.astype(int)
         return table[..., k] + (place - k) * rise[..., k]
 
     return interpolated

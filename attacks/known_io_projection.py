@@ -31,13 +31,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
-    KnownRecords,
     NotApplicable,
     PluginParameters,
     Reconstruction,
@@ -60,16 +58,15 @@ class KnownInputOutputProjection(RowAttack):
     attack_kind = "with records"
     reference = "liu2007; liu2008, section 4.1, eq. 12.8"
     families = frozenset({"random-projection"})
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear with their rows, and knows that entries are normal, and their variance."
     wins = "Exact for records in the known records' span while these are no more than dimensions; gains with every copy."
 
     class Parameters(PluginParameters):
         """Direction that the likelihood leaves open."""
 
-        estimate: Literal["map", "centre"] = Field(
-            "map", description="a point of greatest likelihood, or the centre of all of them"
-        )
+        estimate: Literal["map", "centre"] = "map"
+        """a point of greatest likelihood, or the centre of all of them"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)

@@ -46,10 +46,8 @@ class KnownInputOutputRegression(FittedMap):
     class Parameters(PluginParameters):
         """Regularisation of the map."""
 
-        ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = Field(
-            0.0,
-            description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation",
-        )
+        ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = 0.0
+        """share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"""
 
     @property
     def undoes_a_matrix(self) -> bool:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.adversary.view import SampleMoments, combinations, grain_of_copies, without_noise
+from auditor.base.types import Coalitions
 from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
@@ -33,7 +34,6 @@ from auditor.plugin import (
     LinearAttack,
     NoiseLaw,
     Perfect,
-    PublishedModel,
     View,
     register,
 )
@@ -46,7 +46,7 @@ class JointLLSE(LinearAttack):
     name = "llse"
     best_linear = True
     reference = "li2012, eq. 6"
-    knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
+    knowledge = ("perfect", "estimated", "model")
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
         "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones; gains nothing "
@@ -60,7 +60,7 @@ class JointLLSE(LinearAttack):
         W = llse_weights(K_X, view.known_law, view.grain)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
-    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Coalitions) -> Sequence[Affine]:
         law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return super().affine_batch(view, coalitions)

@@ -31,6 +31,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Names
 from auditor.numerics.linear_algebra import in_own_units, regression
 from auditor.plugin import (
     Array,
@@ -39,7 +40,6 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     Indices,
-    KnownAttributes,
     NoiseDensity,
     NotApplicable,
     PluginParameters,
@@ -73,7 +73,7 @@ class RecordLinkage(RowAttack):
     name = "record-linkage"
     attack_kind = "naming"
     reference = "fellegi1969; liu2008, section 3.5"
-    knowledge = (KnownAttributes.name,)
+    knowledge = ("known-attributes",)
     assumes = "The adversary knows the law of the noise (not needed by distance), the data's moments, and attributes of its targets."
     wins = (
         "Wins with little noise on several known attributes; under noise as large as the data it names hardly more than chance does, and "
@@ -83,18 +83,12 @@ class RecordLinkage(RowAttack):
     class Parameters(PluginParameters):
         """Comparison of rows."""
 
-        by: Literal["odds", "distance"] = Field(
-            "odds",
-            description="posterior odds, or Mahalanobis distance on the known attributes alone",
-        )
-        noise: Share | dict[str, Share] = Field(
-            0.0,
-            description="variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name",
-        )
-        assignment: bool = Field(
-            False,
-            description="name all targets at once, each row once at most; tables of at most 20,000 rows",
-        )
+        by: Literal["odds", "distance"] = "odds"
+        """posterior odds, or Mahalanobis distance on the known attributes alone"""
+        noise: Share | dict[str, Share] = 0.0
+        """variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name"""
+        assignment: bool = False
+        """name all targets at once, each row once at most; tables of at most 20,000 rows"""
 
     def cost_under(self, distribution: str | None) -> Cost:
         return ASSIGNMENT if self.parameters.assignment else self.cost
@@ -137,7 +131,7 @@ class RecordLinkage(RowAttack):
         comparison.assigns = self.parameters.assignment
         return comparison
 
-    def _own_noise(self, names: Sequence[str]) -> Array:
+    def _own_noise(self, names: Names) -> Array:
         noise = self.parameters.noise
         by_name = noise if isinstance(noise, dict) else dict.fromkeys(names, noise)
         return np.array([float(by_name.get(name, 0.0)) for name in names])

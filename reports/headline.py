@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from auditor.base.types import Names
 from auditor.results.disclosure import WITHHELD
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
@@ -240,7 +241,7 @@ def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:
     return [each for each in found if each.categories == one.categories]
 
 
-def _names(schemes: Sequence[str]) -> str:
+def _names(schemes: Names) -> str:
     more = " …" if len(schemes) > 4 else ""
     return isolated(listed([clipped(name, 40) for name in schemes[:4]]) + more)
 

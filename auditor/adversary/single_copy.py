@@ -26,7 +26,7 @@ from auditor.adversary.attack import Affine, AffineStack, LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View, combinations
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Coalition, unprinted
+from auditor.base.types import Array, Coalitions, unprinted
 from auditor.numerics.blocks import Moments
 from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
@@ -84,7 +84,7 @@ class SampleFilter(LinearAttack):
         V = V[:, : self._kept(view)]
         return filter_map(view, V @ V.T, mean, fixed=False)
 
-    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Coalitions) -> Sequence[Affine]:
         """Maps of many coalitions: ten times as fast as one at a time."""
         law = view.law
         if not isinstance(law, KroneckerNoise):

@@ -185,7 +185,7 @@ def attack_gains(
         (mean, error), bar, R = pooled(group), first.error_bar, len(group)
         degrees = DEGREES.get(bar, R - 1.0)
         if len(paired) == R:
-            gains, errors, known = np.transpose(np.array(paired, dtype=np.float64))
+            gains, errors, known = np.transpose(np.array(paired, dtype=float))
             mean, error, degrees = float(gains.mean()), math.inf, math.inf
             if not np.isnan(errors).any():
                 error, degrees = float(np.sqrt((errors**2).sum())) / R, float(known.sum())

@@ -394,7 +394,7 @@ def _paired(first: Cell, second: Cell) -> Array:
             for one in first
             if one.value is not None and one.replicate in theirs
         ],
-        dtype=np.float64,
+        dtype=float,
     )
 
 

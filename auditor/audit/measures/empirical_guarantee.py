@@ -205,7 +205,7 @@ def events(first: Indices, second: Indices) -> Flags:
     s = first.size
     ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
     order = np.argsort(-ratio, kind="stable")
-    rank = np.empty(s, dtype=np.intp)
+    rank = np.empty(s, dtype=int)
     rank[order] = np.arange(s)
     telling = rank[None, :] <= np.arange(s - 1)[:, None]
     return np.unique(np.concatenate([np.eye(s, dtype=bool), telling, ~telling]), axis=0)
@@ -216,7 +216,7 @@ def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
 
     The α-quantile of Beta(k, n − k + 1).
     """
-    k = np.asarray(hits, dtype=np.float64)
+    k = np.asarray(hits, dtype=float)
     return np.where(
         k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0
     )

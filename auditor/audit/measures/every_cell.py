@@ -132,7 +132,7 @@ def unbiased_errors(X: Array, Y: Array) -> Array:
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
     left = centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)
-    return np.asarray(left / np.sqrt(np.where(told, rest, alone))[:, None])
+    return left / np.sqrt(np.where(told, rest, alone))[:, None]
 
 
 # -- Result of one insider attack on one coalition -------------------------------------------------

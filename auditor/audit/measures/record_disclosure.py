@@ -341,7 +341,7 @@ def name_rows(
             # the solver prefers the first of tied rows
             order = stream(seed, "assignment").permutation(whole.shape[1])
             _, given = scipy.optimize.linear_sum_assignment(whole[:, order], maximize=True)
-            counter.right = (order[given] == targets).astype(np.float64)
+            counter.right = (order[given] == targets).astype(float)
             counter.count(compared=len(order))
         return
     # each target's own row: the diagonal of a small square

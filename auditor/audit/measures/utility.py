@@ -162,7 +162,7 @@ def cross_validate(
             steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
             fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
             scores.append(fitted.score(test[held], test_labels[held]))
-    return np.array(scores, dtype=np.float64)
+    return np.array(scores, dtype=float)
 
 
 def utility_records(

@@ -312,7 +312,7 @@ class Rules(NamedTuple):
     least: Mapping[str, float] = MappingProxyType({})
     most: Mapping[str, float] = MappingProxyType({})
     recursive: tuple[float, int] = (np.inf, 1)
-    confidential: Indices = np.empty(0, dtype=np.intp)
+    confidential: Indices = np.empty(0, dtype=int)
     ground: Ground = "ordered"
 
     def hold(self, codes: Indices, P: Array) -> bool:
