@@ -15,7 +15,7 @@ from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRec
 
 from .document import First
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
-from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
+from .matrix import EXACT, attribute_text, label, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import AS_THEY_ARE, EXACTLY, GUESSED, Exposure, State, Verdict, most_telling
@@ -66,7 +66,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     which = (
         f"Strongest attack, of {len(attacks)} tried" if len(attacks) > 1 else "Only attack tried"
     )
-    reasons.append(f"{which}: {phrase(reading, bar.setting)}.")
+    reasons.append(f"{which}: {label(reading, bar.setting, 'which ')}.")
     if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]

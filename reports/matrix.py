@@ -252,17 +252,11 @@ def knows(knowledge: str | None, *, attack: str | None = None, categories: bool 
 VERBS = ("knows", "has", "assumes")
 
 
-def label(reading: Reading, setting: Setting) -> str:
-    """Name an adversary: ``llse, knows means and correlations exactly``."""
-    return _named(reading, setting, "")
+def label(reading: Reading, setting: Setting, joined: str = "") -> str:
+    """Name an adversary: ``llse, knows means and correlations exactly``.
 
-
-def phrase(reading: Reading, setting: Setting) -> str:
-    """Name an adversary in a sentence, with ``which knows …``."""
-    return _named(reading, setting, "which ")
-
-
-def _named(reading: Reading, setting: Setting, joined: str) -> str:
+    In a sentence ``joined`` by ``which``.
+    """
     if setting.attack is None:
         return "the release itself"
     said = knows(

@@ -160,7 +160,6 @@ class Histogram:
 
     edges: Array
     mass: Array
-    steps: int = 0
 
     @property
     def midpoints(self) -> Array:
@@ -207,7 +206,7 @@ def reconstruct(
         return Histogram(edges, mass)
     enough = CHI_SQUARE_SHARE * float(scipy.special.chdtri(max(1, B - 1), 0.05))
     last = -np.inf
-    for step in range(1, steps + 1):
+    for _ in range(steps):
         mixed = L @ mass
         likelihood = float(c @ np.log(mixed))
         new = mass * (L.T @ (c / mixed)) / n
@@ -217,6 +216,6 @@ def reconstruct(
         if (method == "em" and likelihood - last < GAIN) or (
             method == "iteration" and change < enough
         ):
-            return Histogram(edges, mass, step)
+            break
         last = likelihood
-    return Histogram(edges, mass, steps)
+    return Histogram(edges, mass)
