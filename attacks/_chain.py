@@ -15,8 +15,6 @@ memory. Counters, cycles and codes move between few points: moves learnt from ha
 predict the others better than the copula and than independence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property

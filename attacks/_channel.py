@@ -11,8 +11,6 @@ Laplace, geometric and Skellam densities and their products are log-concave. The
 bin is the nearest to the peak, which under Laplace noise is a copy.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np

@@ -3,8 +3,6 @@
 A smooth channel's estimate is a function of one number, so it is tabulated and interpolated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

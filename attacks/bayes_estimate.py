@@ -14,8 +14,6 @@ negative eigenvalues set to 0. Copies are averaged with minimum-variance weights
 shape the estimate equals ``llse``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.adversary.single_copy import (

@@ -11,8 +11,6 @@ Attributes are treated one at a time. Few records or strong noise blur the recon
 spikes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

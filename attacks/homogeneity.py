@@ -8,8 +8,6 @@
 k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from auditor.plugin import Array, Indices, PluginParameters, register

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from auditor.numerics.linear_algebra import regression
 from auditor.plugin import (
@@ -80,7 +80,7 @@ class JointDistributionAnalysis(RowAttack):
         """attributes taken together"""
         bins: int | None = Field(None, ge=2)
         """bins of each; by default 100, 24 or 12"""
-        rare: float = Field(5.0, gt=0)
+        rare: PositiveFloat = 5.0
         """most records that a claimed region may be thought to have"""
         confidence: float = Field(0.95, gt=0, lt=1)
         """posterior probability of a claimed region"""

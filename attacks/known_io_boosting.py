@@ -20,8 +20,6 @@ coalition. It has no theory.
 Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

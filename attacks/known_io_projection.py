@@ -156,15 +156,3 @@ def beside(left: Array, y: Array, variance: float) -> Array:
     size = np.linalg.norm(left, axis=1)
     size = np.where(size > 1e-9 * np.linalg.norm(y, axis=1), size, 0.0)
     return size / np.sqrt(left.shape[1] * variance)
-
-
-def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
-    """Log of (12.8) up to a constant for one record and its copy.
-
-    Shapes (N,) and (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
-    """
-    across = float(((x @ known.rest) ** 2).sum())
-    gap = y - known.image @ (known.spanned.T @ x)
-    return float(
-        -0.5 * y.size * np.log(variance * across) - 0.5 * float(gap @ gap) / (variance * across)
-    )

@@ -24,8 +24,6 @@ Fails on random projections, whose covariance averages to ``σ² tr K · I`` (li
 4.2).
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import NamedTuple
 

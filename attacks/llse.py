@@ -14,20 +14,18 @@ of (7) holds for singular ``K_X`` and ``K_Z``. With moments estimated from few r
 form gets *worse* with more copies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from auditor.adversary.view import SampleMoments, combinations, grain_of_copies, without_noise
-from auditor.base.types import Coalitions
 from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
     Affine,
     AffineStack,
     Array,
+    Coalition,
     Estimated,
     Knowledge,
     KroneckerNoise,
@@ -60,7 +58,7 @@ class JointLLSE(LinearAttack):
         W = llse_weights(K_X, view.known_law, view.grain)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
-    def affine_batch(self, view: View, coalitions: Coalitions) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
         law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return super().affine_batch(view, coalitions)

@@ -14,8 +14,6 @@ attributes one at a time, as the Gaussian prior does under other noise. ``histog
 ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -15,8 +15,6 @@ Moments given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
 ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: the best linear estimate, optimal for Gaussian data.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.numerics.linear_algebra import clip_to_psd, regression

@@ -13,8 +13,6 @@ p is a number, the fewest components with a share of the variance, or the index 
 between eigenvalues, ``λ_{N+1} = 0``. Copies are averaged with minimum-variance weights.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal
 

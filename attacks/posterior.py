@@ -15,8 +15,6 @@ back to the original. For fresh copies the likelihoods multiply.
 Work is ``O(n·(k + s))`` for k copies. *Not checked*: that tuples are independent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -13,8 +13,6 @@ A copy's quantiles use at most ``MOST_ROWS`` rows. Copies are upright unless the
 clearly shows otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

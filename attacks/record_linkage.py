@@ -22,8 +22,6 @@ the copies' mean, in deviations of each attribute.
 The adversary's values are exact unless ``noise`` is set; their noise is normal and independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -31,7 +29,6 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.base.types import Names
 from auditor.numerics.linear_algebra import in_own_units, regression
 from auditor.plugin import (
     Array,
@@ -131,7 +128,7 @@ class RecordLinkage(RowAttack):
         comparison.assigns = self.parameters.assignment
         return comparison
 
-    def _own_noise(self, names: Names) -> Array:
+    def _own_noise(self, names: Sequence[str]) -> Array:
         noise = self.parameters.noise
         by_name = noise if isinstance(noise, dict) else dict.fromkeys(names, noise)
         return np.array([float(by_name.get(name, 0.0)) for name in names])

@@ -9,15 +9,13 @@
 cut a numeric column. t-closeness only bounds the gain over the table.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.base.types import Options
 from auditor.plugin import Array, AuditorError, Indices, PluginParameters, View, register
 
 from ._anonymous import ClassAttack, surest
@@ -49,7 +47,7 @@ class Similarity(ClassAttack):
                 raise ValueError("give either height or edges")
             return self
 
-    def check_scheme(self, public: Options) -> None:
+    def check_scheme(self, public: Mapping[str, Any]) -> None:
         height, sensitive = self.parameters.height, public.get("sensitive")
         if height is None or sensitive is None:
             return

@@ -8,8 +8,6 @@
 t-closeness bounds ``P_E(v) − P(v)``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

@@ -21,8 +21,6 @@ Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal.
 prior loses accuracy with few records or strong noise.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

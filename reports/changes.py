@@ -1,7 +1,5 @@
 """Document of a comparison of two audits, worst changes first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

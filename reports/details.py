@@ -1,7 +1,5 @@
 """Tables of single metrics: noise of copies, shown columns, guarantees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """First screen of a report: gate, number, reasons and next step."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

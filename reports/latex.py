@@ -1,7 +1,5 @@
 r"""The report's tables as LaTeX; they need only ``\usepackage{booktabs}``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Comparison matrix, further measures, cells without a figure, and labels."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -201,9 +199,7 @@ def unit(metric: str, reading: Reading) -> str:
 
 def data_unit(reading: Reading) -> str:
     """Unit of reconstruction errors."""
-    data = reading.result.scenario.get("data")
-    standardized = isinstance(data, dict) and data.get("standardize")
-    return "standard deviations" if standardized else "data units"
+    return "standard deviations" if reading.standardized else "data units"
 
 
 def utility_meaning(metric: str) -> str:

@@ -1,7 +1,5 @@
 """The report in a terminal: text, tables and plots."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

@@ -6,8 +6,6 @@ the margin. Otherwise it is *undecided*. Intervals are widened for the number of
 (Bonferroni). The scenario's own ``no-collusion-gain`` overrides the verdict.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cached_property

@@ -14,8 +14,6 @@
 Iterations stop early, since convergence makes spikes.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal

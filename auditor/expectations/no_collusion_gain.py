@@ -19,8 +19,6 @@ Without significance either way the verdict is undecided and names the rows that
 surely worse than the mean are not tested.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

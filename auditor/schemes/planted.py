@@ -5,8 +5,6 @@ Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with
 standard normal ``g_i`` this is corner-wave noise exactly. A planted case changes ``g`` or ``Z``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar, NamedTuple
 

@@ -9,8 +9,6 @@ With ``categorical:`` or ``bin:`` ``published`` means ``published-categories``, 
 noise. Without a stated law one is estimated, cross-fitted on two halves.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence

@@ -19,8 +19,6 @@ panel. If records depend on their neighbours, the whole release is drawn again.
 Assumed, *not checked*: copies follow their law; rows to estimate from are not among the panel's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

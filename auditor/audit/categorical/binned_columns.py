@@ -10,8 +10,6 @@ Values and combinations are rounded to a sixteenth of the noise's standard devia
 copies of other attributes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

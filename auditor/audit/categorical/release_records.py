@@ -18,8 +18,6 @@ Two fresh copies agree by chance given the original; copies of one multilevel re
 probability ``T(p̂_j/p̂_i)``. As retentions are estimated, distances from these laws are no proof.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

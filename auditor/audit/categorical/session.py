@@ -1,7 +1,5 @@
 """Engine for categories: a pass counts, one pass per attack measures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -26,8 +26,6 @@ Under the law they are independent, uniform on (0, 1), and independent of the or
 All p-values are exact or bounds for any originals.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial

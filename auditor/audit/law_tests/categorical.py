@@ -12,8 +12,6 @@ replacements of each value by each other. Given the source, a count is a sum of 
 indicators; the binomial of their mean chance has longer tails (hoeffding1956).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -13,8 +13,6 @@ without noise, and k-anonymity. If a copy lies on a grid of spacing h, its noise
 grid's cells at random, which adds ``h²/6`` to its variance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise

@@ -14,8 +14,6 @@ Laplace and geometric noise it is «every value of every relevant copy lies at o
 share the confidence. Loose if the event is too rare for the trials: μ above 8, ε above ``ln trials``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -18,8 +18,6 @@ convolution. For other fresh copies, I is at most the sum over single copies, an
 ``½ ln(1 + K Σ 1/r_i) + Σ J_i``. Bounds hold on average over tables, without other leaks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

@@ -19,8 +19,6 @@ Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Assumed, *not checked*
 pattern have equally distributed noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

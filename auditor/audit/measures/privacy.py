@@ -28,8 +28,6 @@ Groups are numbered by size, never named by value. Groups below ``FEWEST`` sampl
 figure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

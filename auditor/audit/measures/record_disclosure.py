@@ -22,8 +22,6 @@ assign rows one to one are judged on the assignment of largest likeness.
 At most 2,000 targets, evenly spread, are sought among all rows; above 130,000 rows fewer, at least 200.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

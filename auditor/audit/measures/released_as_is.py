@@ -17,8 +17,6 @@
 is fitted on one half of the records and judged on the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any

@@ -19,8 +19,6 @@ Geometry is measured on sampled rows, independent of a copy's unit.
 | ``geometry_clusters`` | adjusted Rand index of 4-means on the copy and on the original | 1 |
 """
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

@@ -16,8 +16,6 @@ Under ``serial`` li2012, Theorem 4, holds with R ⊗ K_0 for K_0. A block's last
 of their own, on which the block is conditioned.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from bisect import bisect_left

@@ -22,8 +22,6 @@ A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` t
 ``anonymity_size``: mean size of a record's class.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

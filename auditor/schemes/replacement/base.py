@@ -20,8 +20,6 @@ else a replacement (xiao2009, eqs. 3 and 4):
 with ``ρ = p_r/p_l``, and ``p_r = 0`` without a right neighbour.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
