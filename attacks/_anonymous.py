@@ -23,7 +23,6 @@ from auditor.plugin import (
     Cost,
     Indices,
     Inferred,
-    KnownAttributes,
     NotApplicable,
     Reconstruction,
     RowAttack,
@@ -112,7 +111,7 @@ class ClassAttack(RowAttack):
 
     families = frozenset({"k-anonymity"})
     cost = Cost(3e-4, 3e-7)
-    knowledge = (KnownAttributes.name,)
+    knowledge = ("known-attributes",)
     assumes = (
         "The adversary knows that its target is in the table, and all of its quasi-identifiers."
     )

@@ -15,16 +15,13 @@ memory. Counters, cycles and codes move between few points: moves learnt from ha
 predict the others better than the copula and than independence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.plugin import Array, Indices, scipy, unprinted
+from auditor.plugin import Array, Flags, Indices, Pair, scipy, unprinted
 
 from ._spectra import has_memory, periodograms
 from .serial_posterior import by_row, expected, forward, windows
@@ -49,7 +46,6 @@ GAIN, SURE_OF_MOVES = 0.1, 3.0
 INDEPENDENT, MOVES = (0.0, 1.0), (2.0, 0.0)
 """ρ and p of independent rows, and in place of those of a chain with moves of any shape."""
 TINY, LEAST = 1e-100, 1e-12
-Mask = NDArray[np.bool_]
 
 
 @unprinted
@@ -81,14 +77,14 @@ class Chain:
         L = self.likelihoods(t)
         return np.stack([t, *moments(np.broadcast_to(self.first, L.shape), L, self.x, self.s)])
 
-    def windows(self, y: Array) -> tuple[Array, Array]:
+    def windows(self, y: Array) -> Pair:
         """Windows of likelihoods over each row's greatest, and its logarithm, (n,)."""
         L = self.likelihoods(y)
         top = L.max(axis=1)
         return windows(L / top[:, None], WINDOW), np.log(top)
 
 
-def passed(first: Array, T: Array, L: Array, starts: Mask) -> Iterator[tuple[Array, Array]]:
+def passed(first: Array, T: Array, L: Array, starts: Flags) -> Iterator[Pair]:
     """Yield densities of rows given earlier rows, and likelihoods, of K chains and c pieces.
 
     Shapes (K, c, G) and (K, c, 1). ``first`` has shape (K, 1, G), ``T`` (K, G, G), likelihoods of
@@ -121,7 +117,7 @@ def estimates(chains: Sequence[Chain], stretches: Iterable[tuple[Array, int]]) -
 
 
 def _estimates(chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]]) -> Iterator[Array]:
-    parts, sizes = list[tuple[Array, Mask]](), [len(y) for y, _ in stretches]
+    parts, sizes = list[tuple[Array, Flags]](), [len(y) for y, _ in stretches]
     for (y, first), n in zip(stretches, sizes, strict=True):
         places = np.arange(-OVERLAP, LENGTH + OVERLAP)[:, None] + np.arange(0, n, LENGTH)
         Y = np.where((places < 0) | (places >= n), np.nan, y.T[:, np.clip(places, 0, n - 1)])
@@ -136,7 +132,7 @@ def _estimates(chains: Sequence[Chain], stretches: Sequence[tuple[Array, int]]) 
         yield part.reshape(3, -1, len(chains))[:, :n]
 
 
-def smoothed(chains: Sequence[Chain], Y: Array, starts: Mask) -> Array:
+def smoothed(chains: Sequence[Chain], Y: Array, starts: Flags) -> Array:
     """Estimates of pieces without their overlaps, shape (3, LENGTH, N, c).
 
     Of values ``Y``, shape (N, LENGTH + 2 OVERLAP, c), NaN outside of a stretch.

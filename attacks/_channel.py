@@ -11,8 +11,6 @@ Laplace, geometric and Skellam densities and their products are log-concave. The
 bin is the nearest to the peak, which under Laplace noise is a copy.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -25,6 +23,7 @@ from auditor.plugin import (
     KroneckerNoise,
     NoiseDensity,
     NotApplicable,
+    Pair,
     View,
     unprinted,
 )
@@ -69,7 +68,7 @@ class Channel(ABC):
         """
 
     @abstractmethod
-    def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def within(self, copies: Array, edges: Array) -> Pair:
         """Each bin's mean likelihood and mean value, shapes (b, B).
 
         Likelihoods have an unknown factor per row.
@@ -79,7 +78,7 @@ class Channel(ABC):
         """Each bin's mean likelihood up to a factor, shape (b, B)."""
         return self.within(copies, edges)[0]
 
-    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def peaks(self, copies: Array, edges: Array) -> Pair:
         """Each bin's likeliest point and its log-likelihood, (b, B)."""
         points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
         return points, self.log_likelihood(copies, points)
@@ -88,7 +87,7 @@ class Channel(ABC):
         """Mean and variance of a normal close to the likelihood."""
         return self.value(copies), self.noise.std**2
 
-    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    def possible(self, copies: Array, low: Array, high: Array) -> Pair:
         """Ends of the possible part of intervals, shapes (b,)."""
         return low, high
 
@@ -115,7 +114,7 @@ class Combined(Channel):
     def likelihood(self, copies: Array, edges: Array) -> Array:
         return self.noise.likelihood(self.value(copies), edges)
 
-    def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def within(self, copies: Array, edges: Array) -> Pair:
         y, s = self.value(copies)[:, None], self.noise.std
         mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)
         # y + σ(φ(low) − φ(high)) / mass
@@ -140,7 +139,7 @@ class Overlap(Channel):
         low, high = self.overlap(copies)
         return (low + high) / 2.0
 
-    def overlap(self, copies: Array) -> tuple[Array, Array]:
+    def overlap(self, copies: Array) -> Pair:
         low, high = (copies - self.reaches).max(axis=1), (copies + self.reaches).min(axis=1)
         return np.minimum(low, high), np.maximum(low, high)
 
@@ -148,20 +147,20 @@ class Overlap(Channel):
         low, high = self.overlap(copies)
         return np.where((x >= low[:, None]) & (x <= high[:, None]), 0.0, -np.inf)
 
-    def _parts(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def _parts(self, copies: Array, edges: Array) -> Pair:
         low, high = self.overlap(copies)
         left, right = np.maximum(low[:, None], edges[:-1]), np.minimum(high[:, None], edges[1:])
         return np.clip(right - left, 0.0, None), (left + right) / 2.0
 
-    def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def within(self, copies: Array, edges: Array) -> Pair:
         length, middle = self._parts(copies, edges)
         return length / np.diff(edges), middle
 
-    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def peaks(self, copies: Array, edges: Array) -> Pair:
         length, middle = self._parts(copies, edges)
         return middle, np.where(length > 0, 0.0, -np.inf)
 
-    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    def possible(self, copies: Array, low: Array, high: Array) -> Pair:
         start, stop = self.overlap(copies)
         return np.clip(low, start, stop), np.clip(high, start, stop)
 
@@ -216,7 +215,7 @@ class Product(Channel):
         ]
         return np.sum(parts, axis=0)
 
-    def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def within(self, copies: Array, edges: Array) -> Pair:
         b, B, width = len(copies), len(edges) - 1, np.diff(edges)
         middle = (edges[:-1] + edges[1:]) / 2.0
         if self.noise.on_lattice:
@@ -240,13 +239,13 @@ class Product(Channel):
         inside = quotient(first, mass, middle)
         return mass, np.clip(inside, edges[:-1], edges[1:])
 
-    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+    def peaks(self, copies: Array, edges: Array) -> Pair:
         margin = np.minimum(self.noise.unit if self.noise.on_lattice else 0.0, np.diff(edges)) / 2.0
         nearest = np.clip(self.value(copies)[:, None], edges[:-1] + margin, edges[1:] - margin)
         points = self._on_lattice(copies, nearest)
         return points, self.log_likelihood(copies, points)
 
-    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    def possible(self, copies: Array, low: Array, high: Array) -> Pair:
         if not self.noise.on_lattice:
             return low, high
         point = self._on_lattice(copies, ((low + high) / 2.0)[:, None])[:, 0]
@@ -260,7 +259,7 @@ class Product(Channel):
         return y + unit * np.floor((x - y) / unit + 0.5)
 
 
-def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
+def log_linear(x: Array, log_f: Array) -> Pair:
     """Mass and mean of ``f`` between nodes, with ``log f`` linear.
 
     Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 −

@@ -7,8 +7,6 @@
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np
@@ -18,7 +16,6 @@ from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
-    KnownRecords,
     LinearAttack,
     NotApplicable,
     Reconstruction,
@@ -37,7 +34,7 @@ class FittedMap(LinearAttack):
 
     attack_kind = "with records"
     families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
 
     @property

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from functools import cached_property, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.plugin import Array, Indices, NoiseDensity, unprinted
+from auditor.numerics.linear_algebra import quotient
+from auditor.plugin import Array, Arrays, Flags, Indices, NoiseDensity, unprinted
 
 from ._channel import Channel, Combined, alone
 
@@ -34,9 +34,6 @@ FINE, BEYOND, MOST_TABLED = 128, 4.0, 2**14
 FINEST = 1e-6
 """Least noise deviation relative to the range, for exact copies."""
 
-Bins = NDArray[np.bool_]
-"""Mask of bins or rows."""
-
 
 @unprinted
 class Axis:
@@ -49,7 +46,7 @@ class Axis:
     channel: Channel
     edges: Array
 
-    def of(self, copies: Sequence[Array]) -> Array:
+    def of(self, copies: Arrays) -> Array:
         """Copies along this direction, shape (b, k)."""
         return np.stack([copy[:, self.place] for copy in copies], axis=1)
 
@@ -60,7 +57,7 @@ class Axis:
         y = np.linspace(low, high, int(FINE * (high - low) / std) + 1)
         return y, *alone(self.channel).within(y[:, None], self.edges)
 
-    def within(self, copies: Sequence[Array], parts: Sequence[int] = (0, 1)) -> list[Array]:
+    def within(self, copies: Arrays, parts: Sequence[int] = (0, 1)) -> list[Array]:
         """``parts`` of each bin's mean likelihood and mean value.
 
         A smooth channel's table is four times as fast, and off by under 1/250 of a deviation.
@@ -71,14 +68,14 @@ class Axis:
             return [found[part] for part in parts]
         y, *table = self._table
         place = np.rint((self.channel.value(own) - y[0]) / (y[1] - y[0]))
-        place = np.clip(place, 0, len(y) - 1).astype(np.intp)
+        place = np.clip(place, 0, len(y) - 1).astype(int)
         return [table[part].take(place, axis=0) for part in parts]
 
     @property
     def given_away(self) -> bool:
         return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
 
-    def touched(self, low: Array, high: Array) -> Bins:
+    def touched(self, low: Array, high: Array) -> Flags:
         """Bins that intervals of shape (b,) touch, shape (b, B)."""
         return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
 
@@ -100,7 +97,7 @@ class Grid:
 
     @classmethod
     def fitted(
-        cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None
+        cls, channels: Sequence[Channel], copies: Arrays, places: Indices, bins: int | None
     ) -> Grid:
         """Fit the grid by EM to copies, (n, N), along some directions."""
         count = bins or BINS[len(places)]
@@ -118,7 +115,7 @@ class Grid:
         counts = np.histogramdd(np.stack(values, axis=1), cells)[0]
         return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
 
-    def posterior(self, copies: Sequence[Array]) -> tuple[list[Array], Bins]:
+    def posterior(self, copies: Arrays) -> tuple[list[Array], Flags]:
         """Bins' probabilities, and the mask of explained rows.
 
         p arrays of shape (b, B_j), and shape (b,).
@@ -127,7 +124,7 @@ class Grid:
         P, scale = self._weighed(L)
         return [P_j * scale[:, None] for P_j in P], scale > 0
 
-    def means(self, copies: Sequence[Array]) -> Array:
+    def means(self, copies: Arrays) -> Array:
         """Posterior means, (b, p).
 
         From the copies alone if no cell explains a row.
@@ -143,18 +140,17 @@ class Grid:
         ]
         return np.stack(found, axis=1)
 
-    def _weighed(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
+    def _weighed(self, L: Arrays) -> tuple[list[Array], Array]:
         P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
         total = P[0].sum(axis=1)
-        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
-        return P, scale
+        return P, quotient(1.0, total, where=total > LEAST)
 
-    def of_cells(self, chosen: Sequence[Bins]) -> Array:
+    def of_cells(self, chosen: Sequence[Flags]) -> Array:
         """Probability of cells in all p masks, shape (b,).
 
         Masks have shape (b, B_j).
         """
-        factors = [each.astype(np.float64) for each in chosen]
+        factors = [each.astype(float) for each in chosen]
         return np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0))
 
 
@@ -171,11 +167,7 @@ def spaced(values: Array, count: int, beyond: float) -> Array:
 
 
 def reconstructed(
-    counts: Array,
-    L: Sequence[Array],
-    edges: Sequence[Array],
-    steps: int = MOST_STEPS,
-    gain: float = GAIN,
+    counts: Array, L: Arrays, edges: Arrays, steps: int = MOST_STEPS, gain: float = GAIN
 ) -> Array:
     """``π``, shape (B_1, …, B_p), by EM from counts of released values.
 
@@ -203,13 +195,13 @@ def reconstructed(
         if likelihood - last < gain:
             break
         last = likelihood
-        ratio = np.divide(counts, mixed, out=np.zeros_like(mixed), where=possible)
+        ratio = quotient(counts, mixed, where=possible)
         mass = mass * along(ratio, [matrix.T for matrix in L])
         mass /= mass.sum()
     return mass
 
 
-def along(tensor: Array, matrices: Sequence[Array]) -> Array:
+def along(tensor: Array, matrices: Arrays) -> Array:
     """Apply one matrix to each axis of a tensor."""
     for matrix in matrices:  # each moves its axis to the end
         rest = tensor.shape[1:]
@@ -217,7 +209,7 @@ def along(tensor: Array, matrices: Sequence[Array]) -> Array:
     return tensor
 
 
-def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
+def besides(mass: Array, factors: Arrays, j: int) -> Array:
     """``Σ π(b) Π_{i≠j} F_i(b_i)``, shape (b, B_j).
 
     From p factors of shapes (b, B_i).

@@ -27,7 +27,7 @@ import numpy as np
 
 from auditor.numerics.blocks import evenly
 from auditor.numerics.truncated_normal import matched, propagated
-from auditor.plugin import Array, scipy, unprinted
+from auditor.plugin import Array, Pair, scipy, unprinted
 
 from ._deconvolution import (
     CHUNK_VALUES,
@@ -75,7 +75,7 @@ FAINT, FLOOR = 1e-300, 1e-12
 """Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
 A row beyond the points keeps the mixture's mean."""
 
-Heaps = dict[int, tuple[Array, Array]]
+Heaps = dict[int, Pair]
 """Attribute with weights → its points, in data units, and their weights ``h``."""
 
 
@@ -147,7 +147,7 @@ class OnLattices:
         q, _ = normalised(np.log(np.maximum(self.posterior.chances(v)[0], FAINT)) + log_mass)
         return self.mu + (q * (b + moved)).sum(axis=1).T
 
-    def moments(self, v: Array) -> tuple[Array, Array]:
+    def moments(self, v: Array) -> Pair:
         """Posterior means and variances, shapes (b, N)."""
         x, variance = np.empty((2, len(v), len(self.A)))
 
@@ -217,14 +217,12 @@ class Margins:
     def mean(self, v: Array) -> Array:
         return self.mu + self._along(v, OnLattices.mean)[0] @ self.B.T
 
-    def _along(
-        self, v: Array, of: Callable[[OnLattices, Array], Array | tuple[Array, Array]]
-    ) -> Array:
+    def _along(self, v: Array, of: Callable[[OnLattices, Array], Array | Pair]) -> Array:
         """Mean, or mean and variance, of each direction, shape (1 or 2, b, C)."""
         each = zip(self.R, self.each, strict=True)
         return np.stack([interpolated(one, v @ a, of) for a, one in each], axis=2)
 
-    def moments(self, v: Array, s: Array) -> tuple[Array, Array]:
+    def moments(self, v: Array, s: Array) -> Pair:
         """Posterior means, and their derivatives times the noise, shapes (b, N).
 
         ``Var_c / noise_c`` is a direction's derivative, ``R S Aᵀ`` its noise's covariance with the
@@ -237,7 +235,7 @@ class Margins:
 
 
 def interpolated(
-    one: OnLattices, y: Array, of: Callable[[OnLattices, Array], Array | tuple[Array, Array]]
+    one: OnLattices, y: Array, of: Callable[[OnLattices, Array], Array | Pair]
 ) -> Array:
     """``of`` one direction, linear between points if these are fewer than values."""
     count = FINE * np.ptp(y) / max(float(np.sqrt(one.posterior.noise[0])), FAINT) if len(y) else 0.0
@@ -331,7 +329,7 @@ def alternate(n: int) -> Array:
     return np.eye(2)[:, np.arange(n) % 2]
 
 
-def binned(v: Array, width: float) -> tuple[Array, Array]:
+def binned(v: Array, width: float) -> Pair:
     """Means of rows of one coordinate in bins, (B, 1), and their counts by half, (2, B)."""
     _, at = np.unique(np.rint(v[:, 0] / width), return_inverse=True)
     halves = np.stack([np.bincount(at, half).astype(float) for half in alternate(len(v))])
@@ -403,7 +401,7 @@ def averaged(
     errors, slopes = (np.array(part) for part in zip(*found, strict=True))
     errors -= mu + v @ A.T
 
-    def weighed() -> tuple[Array, Array]:
+    def weighed() -> Pair:
         """Weights of the means, and each entry's gain over the first."""
         w = least_risk(errors, slopes.mean(axis=1))
         w = np.where(w < SLIGHT, 0.0, w)
@@ -502,7 +500,7 @@ def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
     return Posterior(Mixture(alpha, means, np.concatenate([V, broad[None]])), posterior.noise)
 
 
-def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> tuple[Array, Array]:
+def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Pair:
     """Densities of ``aᵀx`` at points given rows v, shape (b, L), times the step.
 
     And the rows' log-likelihoods.
@@ -525,7 +523,7 @@ def gains(p: Array, f: Array, h: Array) -> Array:
     return np.log(np.maximum(p @ h, FLOOR)) - np.log(np.maximum(f @ h, FLOOR))
 
 
-def weights(p: Array, f: Array, counts: Array) -> tuple[Array, Array]:
+def weights(p: Array, f: Array, counts: Array) -> Pair:
     """``h``, shape (L,), from 1 upwards in likelihood, stopped early and late.
 
     ``counts`` are of each row, (n,); ``f`` has one row if all are equal. One more row by the mixture

@@ -6,14 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import quotient
-from auditor.plugin import Array, Indices, scipy, unprinted
+from auditor.plugin import Array, Indices, Pair, scipy, unprinted
 
 from ._fastica import Unmixing
-
-Order = NDArray[np.intp]
 
 ROUNDING = 1e-9
 """Deviation below which known records' components count as equal; over the table it is 1."""
@@ -30,14 +27,14 @@ class Guide(ABC):
         """Expected components as weights on attributes, shape (N, N)."""
 
     @abstractmethod
-    def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
+    def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
         """Each attribute's component and sign, shapes (N,).
 
         ``found`` was fitted to ``y``.
         """
 
     @abstractmethod
-    def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
+    def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
         """Mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
 
     def without_matrix(self) -> Guide:
@@ -64,14 +61,14 @@ class Pairs(Guide):
     def directions(self) -> Array:
         return np.eye(self.original.shape[1])
 
-    def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
+    def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = quotient(x.T @ s, size)
         order = scipy.optimize.linear_sum_assignment(-np.abs(correlation))[1]
         return np.asarray(order, dtype=int), np.ones(len(order))
 
-    def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
+    def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
         components = found.apply(self.copies)
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
@@ -108,12 +105,12 @@ class Likeness(Guide):
     def directions(self) -> Array:
         return self.own
 
-    def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
+    def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
         return match(
             standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved)
         )
 
-    def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
+    def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
         return self.known.mean(axis=0), (self.back * signs)[:, np.argsort(order)]
 
 

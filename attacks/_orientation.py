@@ -16,8 +16,6 @@ identifiable*: a symmetric attribute without correlations; logarithms of a long 
 logarithm is symmetric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

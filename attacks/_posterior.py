@@ -3,8 +3,6 @@
 A smooth channel's estimate is a function of one number, so it is tabulated and interpolated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -204,7 +202,7 @@ def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimat
 
     def interpolated(copies: Array) -> Array:
         place = np.clip((channel.value(copies) - low) * count / (high - low), 0.0, count)
-        k = place.astype(np.intp)
+        k = place.astype(int)
         return table[..., k] + (place - k) * rise[..., k]
 
     return interpolated

@@ -25,7 +25,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.plugin import Array, scipy, unprinted
+from auditor.numerics.linear_algebra import quotient
+from auditor.plugin import Array, Indices, Pair, scipy, unprinted
 
 Spectrum = NDArray[np.complexfloating]
 
@@ -107,7 +108,7 @@ class Lines:
         found = replace(cls.none(y.shape[1], period), frequencies=line_frequencies(y, noise))
         if not found.frequencies.size:
             return found
-        factors = np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0])
+        factors = scipy.linalg.lstsq(found.design(0, len(y)), y)[0]
         return replace(found, factors=factors, leverage=found.leverage + len(factors) / len(y))
 
     @classmethod
@@ -175,7 +176,7 @@ class Lines:
         return self.factors[0] + waves.real.reshape(len(waves), -1).T[:rows]
 
 
-def cosines(y: Array) -> tuple[Array, Array]:
+def cosines(y: Array) -> Pair:
     """Rows' cosine transform, and its squares over the level, (n, N).
 
     By the mean of the upper half of the frequencies, or of those next to a trend's.
@@ -198,7 +199,7 @@ def place_means(y: Array, period: int) -> Array:
     """Mean of all rows at equal places of a period, by row."""
     place = np.arange(len(y)) % period
     sums = np.stack([np.bincount(place, column) for column in y.T], axis=1)
-    return np.asarray((sums / np.bincount(place)[:, None])[place])
+    return (sums / np.bincount(place)[:, None])[place]
 
 
 def group_rows(u: Array, count: int, period: int = 0) -> int:
@@ -247,7 +248,7 @@ def over_level(y: Array, noise: Array, taper: Array) -> Array:
     parts = np.array_split(P, max(1, len(P) // AROUND))
     level = [np.broadcast_to(np.median(part, axis=0), part.shape) for part in parts]
     floor = np.maximum(noise, np.finfo(float).tiny)
-    return np.asarray(P / np.maximum(np.vstack(level) / np.log(2.0), floor))
+    return P / np.maximum(np.vstack(level) / np.log(2.0), floor)
 
 
 def line_frequencies(y: Array, noise: Array) -> Array:
@@ -260,8 +261,8 @@ def line_frequencies(y: Array, noise: Array) -> Array:
     found = found[np.argsort(-middle[found], kind="stable")][:MOST_LINES]
     # vertex of a parabola through three logarithms
     a, b, c = (np.log(np.maximum(part[found], 1e-300)) for part in (low, middle, high))
-    shift = np.divide(a - c, 2.0 * (a - 2.0 * b + c), out=np.zeros_like(a), where=a + c < 2.0 * b)
-    return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * len(y)))
+    shift = quotient(a - c, 2.0 * (a - 2.0 * b + c), where=a + c < 2.0 * b)
+    return (found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * len(y))
 
 
 def periodograms(segments: Iterable[Array], length: int, count: int) -> Spectrum:
@@ -323,12 +324,12 @@ def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
     return np.fft.rfft(np.append(r, 0.0)[h] * weight).real[:, None] * nu
 
 
-def _lags(size: int) -> NDArray[np.intp]:
+def _lags(size: int) -> Indices:
     """Lag of each FFT index."""
     return np.minimum(np.arange(size), size - np.arange(size))
 
 
-def _window(h: NDArray[np.intp], lags: int) -> Array:
+def _window(h: Indices, lags: int) -> Array:
     return np.where(h < lags, parzen(h / lags), 0.0)
 
 

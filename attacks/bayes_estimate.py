@@ -14,10 +14,7 @@ negative eigenvalues set to 0. Copies are averaged with minimum-variance weights
 shape the estimate equals ``llse``.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from pydantic import Field
 
 from auditor.adversary.single_copy import (
     CovarianceSource,
@@ -29,7 +26,6 @@ from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Affine,
     Array,
-    Estimated,
     LinearAttack,
     Perfect,
     PluginParameters,
@@ -46,7 +42,7 @@ class BayesEstimate(LinearAttack):
     name = "bayes-estimate"
     in_all = False
     reference = "huang2005, eq. 11 and 13"
-    knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
+    knowledge = ("perfect", "estimated", "model")
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
         "Best of all linear attacks on one copy with known covariances; with covariances estimated from few rows an attribute, simpler "
@@ -56,10 +52,8 @@ class BayesEstimate(LinearAttack):
     class Parameters(PluginParameters):
         """Source of the covariance."""
 
-        covariance: CovarianceSource = Field(
-            "knowledge",
-            description="knowledge: exact where it is known; copies: estimated from the released rows even then",
-        )
+        covariance: CovarianceSource = "knowledge"
+        """knowledge: exact where it is known; copies: estimated from the released rows even then"""
 
     def affine(self, view: View) -> Affine:
         given = self.parameters.covariance == "knowledge"

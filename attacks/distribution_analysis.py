@@ -11,10 +11,7 @@ Attributes are treated one at a time. Few records or strong noise blur the recon
 spikes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -26,6 +23,7 @@ from auditor.plugin import (
     Arrays,
     CopyBlocks,
     Cost,
+    Pair,
     PluginParameters,
     Reconstruction,
     RowAttack,
@@ -61,16 +59,12 @@ class DistributionAnalysis(RowAttack):
     class Parameters(PluginParameters):
         """Reconstruction of the distribution."""
 
-        method: Method = Field("em", description="em, or Agrawal and Srikant's iteration")
-        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(
-            None, description="bins of the distribution; by default 100 to 400"
-        )
-        domain: list[float] | None = Field(
-            None,
-            min_length=2,
-            max_length=2,
-            description="[low, high] of every attribute, in data units; by default estimated",
-        )
+        method: Method = "em"
+        """em, or Agrawal and Srikant's iteration"""
+        bins: int | None = Field(None, ge=2, le=2000)
+        """bins of the distribution; by default 100 to 400"""
+        domain: list[float] | None = Field(None, min_length=2, max_length=2)
+        """[low, high] of every attribute, in data units; by default estimated"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         p, found = self.parameters, channels(view)
@@ -90,7 +84,7 @@ class Localised(Reconstruction):
     def rows(self, copies: Arrays) -> Array:
         return self._medians.rows(copies)
 
-    def intervals(self, copies: Arrays, confidence: float) -> tuple[Array, Array]:
+    def intervals(self, copies: Arrays, confidence: float) -> Pair:
         if confidence not in self._ends:
             each = zip(self._found, self._priors, strict=True)
             self._ends[confidence] = ByAttribute([_ends(*one, confidence) for one in each])
@@ -123,9 +117,7 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     return np.where(explained, low + share * (high - low), channel.value(copies))
 
 
-def shortest_interval(
-    prior: Histogram, channel: Channel, copies: Array, confidence: float
-) -> tuple[Array, Array]:
+def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confidence: float) -> Pair:
     """Shortest interval with a share of the posterior, shapes (b,).
 
     One end is a bin edge; the other is linear within its bin. Impossible values are cut off.
@@ -136,7 +128,7 @@ def shortest_interval(
     return channel.possible(copies, low, high)
 
 
-def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
+def shortest(mass: Array, edges: Array, confidence: float) -> Pair:
     """Shortest intervals from bin probabilities, shape (b, B)."""
     up = _from_each_edge(mass, edges, confidence)
     down = -_from_each_edge(mass[:, ::-1], -edges[::-1], confidence)[:, ::-1]

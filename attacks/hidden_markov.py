@@ -24,7 +24,7 @@ Gaussian.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +32,10 @@ import numpy as np
 from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.plugin import (
     Array,
+    CopyBlocks,
     Cost,
-    Estimated,
     Indices,
-    Perfect,
+    Pair,
     Reconstruction,
     RowAttack,
     View,
@@ -78,14 +78,14 @@ class HiddenMarkov(RowAttack):
     serial = combines = True
     cost = Cost(0.03, 2.5e-5, most=ROWS[1])
     reference = "rabiner1989; bovy2011"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = ("perfect", "estimated")
     assumes = (
         "Rows follow one another (time, place, a sorted file) and move between states; the adversary knows the law of the noise, "
         "which is independent between rows; states are learnt from the copies."
     )
     wins = "Wins in small sorted tables of groups that differ, where levels jump or states alternate; on records in no order it is llse."
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         check_rows(view, *ROWS)
         release, seen = view.starts.setdefault("release", {}), Seen.of(view)
         s = 1.0 - seen.pencil.share
@@ -119,7 +119,7 @@ class States:
     alpha: Array
     A: Array
 
-    def chances(self, u: Array, s: Array) -> tuple[Array, Array]:
+    def chances(self, u: Array, s: Array) -> Pair:
         """Likelihoods, up to a factor per row, (n, K), and its logarithm, (n,)."""
         q, log = Posterior(self.prior, s).chances(u)
         return q.T + np.finfo(float).tiny, log + np.log(self.prior.size)
@@ -127,7 +127,7 @@ class States:
     def given(self, u: Array, s: Array) -> Array:
         """``b``, shape (n, K, r)."""
         m, d = self.prior.means, u[:, None] - self.prior.means
-        return np.asarray(m + np.einsum("kij,nkj->nki", Posterior(self.prior, s).gain, d))
+        return m + np.einsum("kij,nkj->nki", Posterior(self.prior, s).gain, d)
 
     def mean(self, u: Array, s: Array) -> Array:
         """``Σ_k q_k b_k``, shape (n, r)."""
@@ -192,7 +192,7 @@ class Segments(NamedTuple):
         steps = np.pad(-each.sum(axis=1), ((1, 0), (0, 0)))
         for k, size in enumerate(self.length):
             steps[: n + 1 - size] += each[size - 1 :, k]
-        return np.asarray(np.cumsum(steps, axis=0)[:n])
+        return np.cumsum(steps, axis=0)[:n]
 
     def fitted(self, levels: Levels, s: Array) -> Levels:
         """Levels of an EM step."""

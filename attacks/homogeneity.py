@@ -8,10 +8,6 @@
 k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
 """
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from pydantic import Field
 
 from auditor.plugin import Array, Indices, PluginParameters, register
@@ -31,9 +27,8 @@ class Homogeneity(ClassAttack):
     class Parameters(PluginParameters):
         """Confidence of a claim."""
 
-        confidence: Annotated[float, Field(gt=0, le=1)] = Field(
-            1.0, description="share of one value in a class from which it is claimed"
-        )
+        confidence: float = Field(1.0, gt=0, le=1)
+        """share of one value in a class from which it is claimed"""
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         return surest(sizes, P_E, self.parameters.confidence)

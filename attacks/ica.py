@@ -35,21 +35,17 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
     Cost,
-    KnownRecords,
-    KnownSample,
     NotApplicable,
     PluginParameters,
     Reconstruction,
     Records,
     RowAttack,
-    UnmatchedRecords,
     UnpairedRecords,
     View,
     register,
@@ -81,17 +77,15 @@ class IndependentComponents(RowAttack):
     cost = Cost(1.5e-3, 8e-7)
     reference = "liu2008, section 4.3"
     families = frozenset({"rotation", "random-projection", "rotation-noise"})
-    knowledge = (KnownRecords.name, KnownSample.name, UnmatchedRecords.name)
+    knowledge = ("known-records", "known-sample", "unmatched-records")
     assumes = "Attributes (or latent components) are independent, at most one of them Gaussian; a copy has as many columns as attributes."
     wins = "Wins on independent non-Gaussian attributes through any matrix; fails with two Gaussian ones, and with n' below N."
 
     class Parameters(PluginParameters):
         """Choice of independent components."""
 
-        components: Literal["attributes", "latent"] = Field(
-            "attributes",
-            description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)",
-        )
+        components: Literal["attributes", "latent"] = "attributes"
+        """the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         rows: Generator = partial(stream, view.seed, self.name, "rows")

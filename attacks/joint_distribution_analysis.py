@@ -22,18 +22,22 @@ than its cells are correct less often than ``confidence``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from auditor.numerics.linear_algebra import regression
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
+    Flags,
     Indices,
     NoiseDensity,
+    Pair,
     PluginParameters,
     Reconstruction,
     Regions,
@@ -47,7 +51,7 @@ from auditor.plugin import (
 
 from ._channel import Channel, Combined, channels
 from ._fits import some_rows
-from ._grid import Axis, Bins, Grid
+from ._grid import Axis, Grid
 from .distribution_analysis import shortest
 from .mixture_estimate import least_noise, normal_prior
 
@@ -72,18 +76,14 @@ class JointDistributionAnalysis(RowAttack):
     class Parameters(PluginParameters):
         """Grid and threshold of rarity."""
 
-        dimensions: Annotated[int, Field(ge=1, le=3)] = Field(
-            2, description="attributes taken together"
-        )
-        bins: Annotated[int, Field(ge=2)] | None = Field(
-            None, description="bins of each; by default 100, 24 or 12"
-        )
-        rare: Annotated[float, Field(gt=0)] = Field(
-            5.0, description="most records that a claimed region may be thought to have"
-        )
-        confidence: Annotated[float, Field(gt=0, lt=1)] = Field(
-            0.95, description="posterior probability of a claimed region"
-        )
+        dimensions: int = Field(2, ge=1, le=3)
+        """attributes taken together"""
+        bins: int | None = Field(None, ge=2)
+        """bins of each; by default 100, 24 or 12"""
+        rare: PositiveFloat = 5.0
+        """most records that a claimed region may be thought to have"""
+        confidence: float = Field(0.95, gt=0, lt=1)
+        """posterior probability of a claimed region"""
 
         @model_validator(mode="after")
         def _small(self) -> Any:
@@ -95,7 +95,7 @@ class JointDistributionAnalysis(RowAttack):
                 )
             return self
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         given = self.parameters
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
@@ -120,10 +120,10 @@ class OnGrids(Reconstruction):
     rare: float
     confidence: float
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self._in_parts(copies, self._means) @ self.seen.back.T
 
-    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
+    def intervals(self, copies: Arrays, confidence: float) -> Pair:
         """Both ends.
 
         Under coloured noise the box of the directions' intervals.
@@ -134,22 +134,22 @@ class OnGrids(Reconstruction):
         plus, minus = np.clip(self.seen.back, 0.0, None), np.clip(self.seen.back, None, 0.0)
         return low @ plus.T + high @ minus.T, high @ plus.T + low @ minus.T
 
-    def regions(self, copies: Sequence[Array]) -> Regions:
+    def regions(self, copies: Arrays) -> Regions:
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self.seen.T, low, high, ~np.isnan(low[:, 0]))
 
-    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array]) -> Array:
+    def _in_parts(self, copies: Arrays, found: Callable[[list[Array]], Array]) -> Array:
         starts = range(0, max(1, len(copies[0])), CHUNK_ROWS)
         parts = ([copy[start : start + CHUNK_ROWS] for copy in copies] for start in starts)
         return np.concatenate([found(self.seen.copies(part)) for part in parts])
 
-    def _means(self, copies: Sequence[Array]) -> Array:
+    def _means(self, copies: Arrays) -> Array:
         out = np.empty_like(copies[0])
         for grid in self.grids:
             out[:, grid.places] = grid.means(copies)
         return out
 
-    def _bounds(self, copies: Sequence[Array], confidence: float) -> Array:
+    def _bounds(self, copies: Arrays, confidence: float) -> Array:
         out = np.empty((*copies[0].shape, 2))
         for grid in self.grids:
             P, explained = grid.posterior(copies)
@@ -158,7 +158,7 @@ class OnGrids(Reconstruction):
                 out[:, axis.place] = np.stack(found, axis=1)
         return out
 
-    def _rarest(self, copies: Sequence[Array]) -> Array:
+    def _rarest(self, copies: Arrays) -> Array:
         """Claimed bounds along each direction, (b, N, 2).
 
         NaN without a claim.
@@ -187,7 +187,7 @@ class OnGrids(Reconstruction):
         return out
 
 
-def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tuple[Array, Array]:
+def bounds(axis: Axis, y: Array, P: Array, explained: Flags, share: float) -> Pair:
     """Both ends of each row's interval along one direction.
 
     A point if unexplained.
@@ -221,7 +221,7 @@ class Directions:
     back: Array
     channels: Sequence[Channel]
 
-    def copies(self, copies: Sequence[Array]) -> list[Array]:
+    def copies(self, copies: Arrays) -> list[Array]:
         """Copies, or their sufficient combination, along the directions."""
         if self.TW is None:
             return list(copies)
@@ -251,7 +251,7 @@ def directions(view: View, groups: Sequence[Indices]) -> Directions:
     )
 
 
-def independent(Sigma: Array) -> tuple[Array, Array]:
+def independent(Sigma: Array) -> Pair:
     """``T``, unit lower triangular, and the deviations of ``T z``.
 
     ``T z`` has independent entries: each attribute less its regression on the attributes before it.

@@ -20,8 +20,6 @@ coalition. It has no theory.
 Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +30,6 @@ from auditor.plugin import (
     Arrays,
     CopyBlocks,
     Cost,
-    KnownRecords,
     Reconstruction,
     Records,
     RowAttack,
@@ -71,7 +68,7 @@ class KnownInputOutputBoosting(RowAttack):
     cost = Cost(0.03, 7e-6, 100 * 2**20)
     reference = "friedman2001; liu2008, section 4.1"
     families = KnownInputOutputRegression.families
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
     wins = (
         "Wins over every linear attack on skewed, clustered or curved data from some hundred records on; equals known-io-regression on "

@@ -18,8 +18,6 @@ Theory is the closed form for the fitted map. If ``M̂`` is nearly singular, one
 not predict the next.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.numerics.linear_algebra import deviations, regression

@@ -31,13 +31,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
-    KnownRecords,
     NotApplicable,
     PluginParameters,
     Reconstruction,
@@ -60,16 +58,15 @@ class KnownInputOutputProjection(RowAttack):
     attack_kind = "with records"
     reference = "liu2007; liu2008, section 4.1, eq. 12.8"
     families = frozenset({"random-projection"})
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear with their rows, and knows that entries are normal, and their variance."
     wins = "Exact for records in the known records' span while these are no more than dimensions; gains with every copy."
 
     class Parameters(PluginParameters):
         """Direction that the likelihood leaves open."""
 
-        estimate: Literal["map", "centre"] = Field(
-            "map", description="a point of greatest likelihood, or the centre of all of them"
-        )
+        estimate: Literal["map", "centre"] = "map"
+        """a point of greatest likelihood, or the centre of all of them"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         records = view.need(Records)
@@ -159,15 +156,3 @@ def beside(left: Array, y: Array, variance: float) -> Array:
     size = np.linalg.norm(left, axis=1)
     size = np.where(size > 1e-9 * np.linalg.norm(y, axis=1), size, 0.0)
     return size / np.sqrt(left.shape[1] * variance)
-
-
-def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
-    """Log of (12.8) up to a constant for one record and its copy.
-
-    Shapes (N,) and (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
-    """
-    across = float(((x @ known.rest) ** 2).sum())
-    gap = y - known.image @ (known.spanned.T @ x)
-    return float(
-        -0.5 * y.size * np.log(variance * across) - 0.5 * float(gap @ gap) / (variance * across)
-    )

@@ -19,12 +19,10 @@ Theory is the fitted map's closed form over the other records, in original coord
 of another width it is 0 if the known records undo the matrix, else unknown.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import NonNegativeFloat
 
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.plugin import Array, PluginParameters, register
@@ -46,10 +44,8 @@ class KnownInputOutputRegression(FittedMap):
     class Parameters(PluginParameters):
         """Regularisation of the map."""
 
-        ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = Field(
-            0.0,
-            description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation",
-        )
+        ridge: NonNegativeFloat | Literal["gcv"] = 0.0
+        """share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"""
 
     @property
     def undoes_a_matrix(self) -> bool:

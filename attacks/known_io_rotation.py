@@ -23,7 +23,7 @@ Only the first copy is used: the others add no information.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -34,7 +34,6 @@ from auditor.plugin import (
     Arrays,
     CopyBlocks,
     Cost,
-    KnownRecords,
     PluginParameters,
     Reconstruction,
     Records,
@@ -59,19 +58,17 @@ class KnownInputOutputRotation(RowAttack):
     attack_kind = "with records"
     reference = "liu2006; liu2008, section 4.1, eqs. 12.5 and 12.6"
     families = frozenset({"rotation"})
-    knowledge = (KnownRecords.name,)
+    knowledge = ("known-records",)
     assumes = "The adversary has some records in clear, knows which released rows are theirs, and that the map is orthogonal."
     wins = "Exact for every record in the known records' span, so for all once N independent ones are known; else a blind guess outside it."
 
     class Parameters(PluginParameters):
         """Choice among fitting matrices, and number of guesses for hit rates."""
 
-        estimate: Literal["guess", "centre"] = Field(
-            "guess", description="one matrix that fits, or the mean over all of them"
-        )
-        guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(
-            100, description="guesses that records-within averages over"
-        )
+        estimate: Literal["guess", "centre"] = "guess"
+        """one matrix that fits, or the mean over all of them"""
+        guesses: int = Field(100, ge=1, le=100_000)
+        """guesses that records-within averages over"""
 
     def cost_under(self, distribution: str | None) -> Cost:
         more = self.parameters.guesses

@@ -24,10 +24,8 @@ Fails on random projections, whose covariance averages to ``σ² tr K · I`` (li
 4.2).
 """
 
-from __future__ import annotations
-
 from itertools import product
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -38,8 +36,8 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     Indices,
-    KnownSample,
     NotApplicable,
+    Pair,
     PluginParameters,
     Reconstruction,
     RowAttack,
@@ -72,7 +70,7 @@ class KnownSampleAttack(RowAttack):
     attack_kind = "with a sample"
     reference = "liu2006; liu2008, section 4.2, Protocol 4"
     families = frozenset({"rotation", "rotation-noise"})
-    knowledge = (KnownSample.name,)
+    knowledge = ("known-sample",)
     assumes = "The adversary has other draws from the same population; records are independent draws; the map is orthogonal."
     wins = "Wins on skewed or off-centre data with distinct eigenvalues; on data symmetric about 0 the signs are coin tosses."
     cost = Cost(1.2e-3, 6e-7)
@@ -80,12 +78,10 @@ class KnownSampleAttack(RowAttack):
     class Parameters(PluginParameters):
         """Search for signs."""
 
-        exhaustive: Annotated[int, Field(ge=0, le=16)] = Field(
-            8, description="axes left open up to which every combination is tried"
-        )
-        rows: Annotated[int, Field(ge=10, le=5000)] = Field(
-            1000, description="rows of sample and copy that the statistic compares"
-        )
+        exhaustive: int = Field(8, ge=0, le=16)
+        """axes left open up to which every combination is tried"""
+        rows: int = Field(1000, ge=10, le=5000)
+        """rows of sample and copy that the statistic compares"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         S = view.need(UnpairedRecords).original
@@ -122,7 +118,7 @@ class KnownSampleAttack(RowAttack):
         return found
 
 
-def alignment(view: View, K: Array) -> tuple[Array, Array]:
+def alignment(view: View, K: Array) -> Pair:
     """Minimum-variance weights, (k,), and the pooling matrix, (N, kN).
 
     ``K`` is the covariance of the copies side by side.

@@ -9,8 +9,6 @@
 k-anonymity bounds the probability by 1/k for one copy.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.plugin import Array, Indices, register

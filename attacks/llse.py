@@ -14,8 +14,6 @@ of (7) holds for singular ``K_X`` and ``K_Z``. With moments estimated from few r
 form gets *worse* with more copies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,13 +25,13 @@ from auditor.plugin import (
     Affine,
     AffineStack,
     Array,
+    Coalition,
     Estimated,
     Knowledge,
     KroneckerNoise,
     LinearAttack,
     NoiseLaw,
     Perfect,
-    PublishedModel,
     View,
     register,
 )
@@ -46,7 +44,7 @@ class JointLLSE(LinearAttack):
     name = "llse"
     best_linear = True
     reference = "li2012, eq. 6"
-    knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
+    knowledge = ("perfect", "estimated", "model")
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
         "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones; gains nothing "
@@ -60,7 +58,7 @@ class JointLLSE(LinearAttack):
         W = llse_weights(K_X, view.known_law, view.grain)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
-    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
         law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return super().affine_batch(view, coalitions)

@@ -42,6 +42,7 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     NotApplicable,
+    Pair,
     PluginParameters,
     Reconstruction,
     RowAttack,
@@ -59,7 +60,6 @@ from ._fits import some_rows
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates used to fit the prior, and to identify each copy's generator."""
-Copies = Array
 Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -93,10 +93,10 @@ class LowOrderBits(RowAttack):
     class Parameters(PluginParameters):
         """Public properties of the originals."""
 
-        step: Step | dict[str, Step] = Field(
-            description="what originals are whole multiples of: one number, or one by attribute, else 1; not asked of a known sample"
-        )
-        digits: bool = Field(True, description="false: by the law alone, for comparison")
+        step: Step | dict[str, Step]
+        """what originals are whole multiples of: one number, or one by attribute, else 1; not asked of a known sample"""
+        digits: bool = True
+        """false: by the law alone, for comparison"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         found, counting = channels(view), [view.copies.index(copy) for copy in view.counting]
@@ -126,9 +126,7 @@ class LowOrderBits(RowAttack):
         return step if isinstance(step, float) else float(step.get(attribute, 1.0))
 
 
-def _fitted(
-    prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]
-) -> Column:
+def _fitted(prior: Pair, channel: Channel, copies: Array, read: Mapping[int, Channel]) -> Column:
     some, many = (
         copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS)
     )
@@ -137,7 +135,7 @@ def _fitted(
         many
     )
 
-    def column(y: Copies) -> tuple[Array, Array]:
+    def column(y: Array) -> Pair:
         pieces = np.array_split(y, max(1, len(y) * len(prior[0]) // FITTED_CELLS))
         q = np.concatenate([posterior.weights(piece) for piece in pieces])
         explained, number = q.sum(axis=1) > 0.5, np.exp(scipy.special.entr(q).sum(axis=1))
@@ -148,7 +146,7 @@ def _fitted(
 
 
 def _found_out(
-    prior: tuple[Array, Array], place: int, alone: Channel, copies: Copies
+    prior: Pair, place: int, alone: Channel, copies: Array
 ) -> tuple[int, Generator, float] | None:
     if alone.exact or alone.noise.on_lattice:
         return None
@@ -158,7 +156,7 @@ def _found_out(
     return None if found is None else (place, found, grid)
 
 
-Column = Callable[[Copies], tuple[Array, Array]]
+Column = Callable[[Array], Pair]
 """Map one attribute's copies, shape (b, k), to estimates and numbers of candidates, shapes (b,);
 NaN: unknown."""
 
@@ -191,7 +189,7 @@ class _Candidates(Reconstruction):
         return self._found(copies, 1)
 
 
-def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
+def prior_of(view: View, j: int, step: float) -> Pair | None:
     """Candidates and prior, (C,); None if one or too many."""
     if isinstance(view.given, UnpairedRecords):
         values, counts = np.unique(view.given.original[:, j], return_counts=True)

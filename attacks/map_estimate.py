@@ -14,9 +14,7 @@ attributes one at a time, as the Gaussian prior does under other noise. ``histog
 ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -78,19 +76,14 @@ class MaximumAPosteriori(RowAttack):
     class Parameters(PluginParameters):
         """Prior and point estimate."""
 
-        prior: Literal["gaussian", "flat", "histogram", "kde", "known"] = Field(
-            "histogram",
-            description="shape of the prior f_X; known: the table's own distribution, with perfect knowledge",
-        )
-        estimate: Literal["mode", "mean"] = Field(
-            "mode", description="what to take of the posterior"
-        )
-        method: Method = Field(
-            "em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration"
-        )
-        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(
-            None, description="bins of a reconstructed prior; by default 100 to 400"
-        )
+        prior: Literal["gaussian", "flat", "histogram", "kde", "known"] = "histogram"
+        """shape of the prior f_X; known: the table's own distribution, with perfect knowledge"""
+        estimate: Literal["mode", "mean"] = "mode"
+        """what to take of the posterior"""
+        method: Method = "em"
+        """how a prior is reconstructed: em, or Agrawal and Srikant's iteration"""
+        bins: int | None = Field(None, ge=2, le=2000)
+        """bins of a reconstructed prior; by default 100 to 400"""
 
     @property
     def least_squares(self) -> bool:

@@ -9,8 +9,6 @@ Several copies are averaged with minimum-variance weights.
 | ``x̂`` | ``Σ w_i y_i``: y itself of one copy | (N,) | huang2005, section 4.1 |
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.numerics.combination import Levels, weights_by_attribute

@@ -15,8 +15,6 @@ Moments given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
 ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: the best linear estimate, optimal for Gaussian data.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.numerics.linear_algebra import clip_to_psd, regression
@@ -25,10 +23,9 @@ from auditor.plugin import (
     Array,
     ExactMoments,
     Indices,
-    KnownAttributes,
     LinearAttack,
     NotApplicable,
-    PublishedModel,
+    Pair,
     View,
     register,
 )
@@ -43,7 +40,7 @@ class PartialDisclosure(LinearAttack):
     name = "partial-disclosure"
     attack_kind = "with attributes"
     reference = "huang2005, section 3; li2012, eq. 6"
-    knowledge = (KnownAttributes.name, PublishedModel.name)
+    knowledge = ("known-attributes", "model")
     assumes = (
         "The adversary knows the law of the noise, some attributes of every record, and the data's mean and covariance, or rows to "
         "estimate them from and a regression on these attributes."
@@ -63,7 +60,7 @@ class PartialDisclosure(LinearAttack):
         return Affine(W, (kept - V) @ mu, fixed=isinstance(view.given, ExactMoments), known=V)
 
 
-def given(K_X: Array, known: Indices, noise: Array | None = None) -> tuple[Array, Array]:
+def given(K_X: Array, known: Indices, noise: Array | None = None) -> Pair:
     """``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
     ``K_X`` may be singular. Known values may have noise of variances ``noise``, shape (|K|,). Then

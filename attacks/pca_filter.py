@@ -13,8 +13,6 @@ p is a number, the fewest components with a share of the variance, or the index 
 between eigenvalues, ``λ_{N+1} = 0``. Copies are averaged with minimum-variance weights.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal
 
@@ -31,7 +29,6 @@ from auditor.numerics.linear_algebra import descending_eigen
 from auditor.plugin import (
     Affine,
     Array,
-    Estimated,
     LinearAttack,
     NotApplicable,
     Perfect,
@@ -59,7 +56,7 @@ class PCAFilter(LinearAttack):
 
     name = "pca-filter"
     reference = "huang2005, section 5.2; liu2008, section 3.4"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = ("perfect", "estimated")
     assumes = "The adversary knows the data's mean and covariance, or the law of the noise and rows to estimate them from."
     wins = (
         "Wins when attributes are so correlated that few components hold nearly all variance; loses to udr when the components "
@@ -69,14 +66,10 @@ class PCAFilter(LinearAttack):
     class Parameters(PluginParameters):
         """Components kept, and source of the covariance."""
 
-        components: Components = Field(
-            "largest-gap",
-            description="how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included",
-        )
-        covariance: CovarianceSource = Field(
-            "knowledge",
-            description="knowledge: exact where it is known; copies: estimated from the released rows even then",
-        )
+        components: Components = "largest-gap"
+        """how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included"""
+        covariance: CovarianceSource = "knowledge"
+        """knowledge: exact where it is known; copies: estimated from the released rows even then"""
 
     def affine(self, view: View) -> Affine:
         known = isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge"

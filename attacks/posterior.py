@@ -15,8 +15,6 @@ back to the original. For fresh copies the likelihoods multiply.
 Work is ``O(n·(k + s))`` for k copies. *Not checked*: that tuples are independent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +38,6 @@ from auditor.plugin import (
     Perfect,
     PluginParameters,
     Prior,
-    PublishedRules,
     SampleCounts,
     UniformLaw,
     UniformPrior,
@@ -63,25 +60,19 @@ class Posterior(CategoricalAttack):
 
     name = "posterior"
     reference = "xiao2009, Appendix 2"
-    knowledge = (
-        Perfect.name,
-        UniformPrior.name,
-        Estimated.name,
-        KnownRecords.name,
-        PublishedRules.name,
-    )
+    knowledge = ("perfect", "uniform-prior", "estimated", "known-records", "rules")
     assumes = "The adversary knows how copies were made; tuples are independent."
     wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
 
     class Parameters(PluginParameters):
         """Estimation of the prior, and predicates to measure."""
 
-        prior: Literal["em", "inversion"] = Field(
-            "em", description="with estimated knowledge: maximum likelihood, or matrix inversion"
-        )
+        prior: Literal["em", "inversion"] = "em"
+        """with estimated knowledge: maximum likelihood, or matrix inversion"""
         predicates: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-            default_factory=dict, description="statements Q(X): a name, and the values it holds for"
+            default_factory=dict
         )
+        """statements Q(X): a name, and the values it holds for"""
 
     def infer(self, view: CategoricalView) -> Inference:
         if isinstance(view.knowledge, KnownRecords):

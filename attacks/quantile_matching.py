@@ -13,8 +13,6 @@ A copy's quantiles use at most ``MOST_ROWS`` rows. Copies are upright unless the
 clearly shows otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,11 +23,8 @@ from auditor.plugin import (
     Array,
     Arrays,
     CopyBlocks,
-    KnownRecords,
-    KnownSample,
     Reconstruction,
     RowAttack,
-    UnmatchedRecords,
     View,
     register,
     stream,
@@ -58,7 +53,7 @@ class QuantileMatching(RowAttack):
     name = "quantile-matching"
     reference = "villani2003"
     attack_kind = "with a sample"
-    knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
+    knowledge = ("known-sample", "unmatched-records", "known-records")
     assumes = "The adversary has records of the same population, and copies keep values' order, or turn it round. No law need be known."
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 

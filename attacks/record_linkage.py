@@ -22,8 +22,6 @@ the copies' mean, in deviations of each attribute.
 The adversary's values are exact unless ``noise`` is set; their noise is normal and independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -39,7 +37,6 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     Indices,
-    KnownAttributes,
     NoiseDensity,
     NotApplicable,
     PluginParameters,
@@ -73,7 +70,7 @@ class RecordLinkage(RowAttack):
     name = "record-linkage"
     attack_kind = "naming"
     reference = "fellegi1969; liu2008, section 3.5"
-    knowledge = (KnownAttributes.name,)
+    knowledge = ("known-attributes",)
     assumes = "The adversary knows the law of the noise (not needed by distance), the data's moments, and attributes of its targets."
     wins = (
         "Wins with little noise on several known attributes; under noise as large as the data it names hardly more than chance does, and "
@@ -83,18 +80,12 @@ class RecordLinkage(RowAttack):
     class Parameters(PluginParameters):
         """Comparison of rows."""
 
-        by: Literal["odds", "distance"] = Field(
-            "odds",
-            description="posterior odds, or Mahalanobis distance on the known attributes alone",
-        )
-        noise: Share | dict[str, Share] = Field(
-            0.0,
-            description="variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name",
-        )
-        assignment: bool = Field(
-            False,
-            description="name all targets at once, each row once at most; tables of at most 20,000 rows",
-        )
+        by: Literal["odds", "distance"] = "odds"
+        """posterior odds, or Mahalanobis distance on the known attributes alone"""
+        noise: Share | dict[str, Share] = 0.0
+        """variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name"""
+        assignment: bool = False
+        """name all targets at once, each row once at most; tables of at most 20,000 rows"""
 
     def cost_under(self, distribution: str | None) -> Cost:
         return ASSIGNMENT if self.parameters.assignment else self.cost

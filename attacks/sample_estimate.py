@@ -22,7 +22,6 @@ Tends to the exact posterior mean as the sample grows. *Not checked*: that it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -35,12 +34,9 @@ from auditor.plugin import (
     Arrays,
     CopyBlocks,
     Cost,
-    KnownRecords,
-    KnownSample,
     PluginParameters,
     Reconstruction,
     RowAttack,
-    UnmatchedRecords,
     View,
     register,
     stream,
@@ -73,7 +69,7 @@ class SampleEstimate(RowAttack):
     combines = True
     cost = Cost(3e-3, 5e-6)
     reference = "robbins1956; huang2005, eq. 4"
-    knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
+    knowledge = ("known-sample", "unmatched-records", "known-records")
     assumes = "The adversary knows the law of the noise, and has records of the same population."
     wins = (
         "Wins with a sample that fills the space that the data do, whatever their distribution; with few records it loses to "
@@ -83,10 +79,8 @@ class SampleEstimate(RowAttack):
     class Parameters(PluginParameters):
         """Width of the kernels."""
 
-        bandwidth: Annotated[float, Field(ge=0, le=10)] | None = Field(
-            None,
-            description="of the kernel, in standard deviations of the data; by default the one that makes the copies most likely",
-        )
+        bandwidth: float | None = Field(None, ge=0, le=10)
+        """of the kernel, in standard deviations of the data; by default the one that makes the copies most likely"""
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         known = view.need(Originals).original

@@ -43,9 +43,11 @@ from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd, quotient
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
-    Estimated,
     Indices,
+    Pair,
     Perfect,
     Reconstruction,
     RowAttack,
@@ -101,14 +103,14 @@ class SerialFilter(RowAttack):
     serial = True
     combines = True
     reference = "wiener1949; huang2005, section 3"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = ("perfect", "estimated")
     assumes = (
         "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "
         "and the data's mean and covariance or rows to estimate them from."
     )
     wins = "Wins over llse wherever neighbouring records are alike, follow a trend or return in cycles; on records in no order it is llse."
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
+    def fit(self, view: View, blocks: CopyBlocks) -> Filtered:
         mu, K_X = view.data_moments
         K_Z, starts = combined_noise(view, view.combined(view.held)[1]), view.starts
         release = starts.setdefault("release", {})
@@ -175,7 +177,7 @@ def span(K: Array) -> Array:
     unit = np.sqrt(np.where(np.diag(K) > 0.0, np.diag(K), 1.0))
     values, Q = np.linalg.eigh(K / np.outer(unit, unit))
     Q = Q[:, values > SAME * values[-1]]
-    return np.asarray((Q @ Q.T) / unit[:, None] * unit)
+    return (Q @ Q.T) / unit[:, None] * unit
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
@@ -189,7 +191,7 @@ def segment_length(rows: int, directions: int) -> int:
     return 1 << (most.bit_length() - 1) if most >= 8 else 0
 
 
-def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
+def centred(weights: Array, copies: Arrays, mu: Array) -> Array:
     """``Σ w_i y_i − μ``, shape (N, b), contiguous (ten times as fast)."""
     return (
         np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T)
@@ -300,17 +302,17 @@ class Filtered(Reconstruction):
         """Map of a row to its own estimate, shape (N, N)."""
         A, kept = self.pencil.basis, np.diag(self.kept)
         kept[np.ix_(self.used, self.used)] = self.taps[self.neighbours]
-        return np.asarray(A @ kept @ self.pencil.inverse)
+        return A @ kept @ self.pencil.inverse
 
     def at(self, first: int) -> Filtered:
         return replace(self, first=first) if self.lines.frequencies.size else self
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         """Estimates; the ends of the table are mirrored."""
         y, m = self._parted(self.weights, copies)
         return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
 
-    def crossed(self, copies: Sequence[Array], fold: Indices) -> tuple[Array, Array]:
+    def crossed(self, copies: Arrays, fold: Indices) -> Pair:
         """Estimates, and predictions from other rows and lines alone, shapes (b, N).
 
         Predictions are ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, best linear if
@@ -332,7 +334,7 @@ class Filtered(Reconstruction):
         x, m = (np.ascontiguousarray((each + self.mu[:, None]).T) for each in (x, m))
         return x, m
 
-    def _parted(self, weights: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
+    def _parted(self, weights: Array, copies: Arrays) -> Pair:
         y = centred(weights, copies, self.mu)
         m = self.lines.values(self.first, y.shape[1]).T
         return y - m, m

@@ -39,7 +39,7 @@ from auditor.plugin import (
     Cost,
     Inference,
     NotApplicable,
-    Perfect,
+    Pair,
     Prior,
     UniformLaw,
     UniformPrior,
@@ -78,7 +78,7 @@ class SerialPosterior(CategoricalAttack):
     cost = Cost(0.006, 3e-6)
     serial = True
     reference = "rabiner1989; xiao2009, section 3"
-    knowledge = (Perfect.name, UniformPrior.name)
+    knowledge = ("perfect", "uniform-prior")
     assumes = "Rows follow one another (time, place, a sorted file); the adversary knows how copies were made, row by row independently."
     wins = "Wins over posterior wherever a record foretells the next; on records in no order it is posterior."
 
@@ -155,7 +155,7 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
     return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
 
 
-def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
+def maximised(seen: Array, prior: Array, other: Array) -> Pair:
     """``A`` by EM from windows, shape (T, s, w).
 
     And their log-likelihoods, (w,). The likeliest of several starts is continued until it predicts
@@ -201,7 +201,7 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
     return padded[:, np.arange(length + 2 * margin)[:, None] + starts].swapaxes(0, 1).copy()
 
 
-def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
+def forward(A: Array, pi: Array, B: Array) -> Pair:
     """``α`` up to a factor, shape (T, s, w), and log-likelihoods, (w,).
 
     Of chain ``A`` from ``pi``, shape (s,). Sums are 1 in every ``RESCALED``-th step.
@@ -226,7 +226,7 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
 def by_row(P: Array) -> Array:
     """Posteriors of rows, (b, s), from those of windows up to a factor, (T, s, w)."""
     rows = P.transpose(2, 0, 1).reshape(-1, P.shape[1])
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    return rows / rows.sum(axis=1, keepdims=True)
 
 
 def expected(A: Array, pi: Array, B: Array) -> tuple[Array, Array, float]:

@@ -9,11 +9,9 @@
 cut a numeric column. t-closeness only bounds the gain over the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -36,17 +34,12 @@ class Similarity(ClassAttack):
     class Parameters(PluginParameters):
         """Groups of similar values, by ``height`` or ``edges``."""
 
-        height: Annotated[int, Field(ge=1)] | None = Field(
-            None, description="height of the nodes in the declared hierarchy; 1 the lowest"
-        )
-        edges: list[float] | None = Field(
-            None,
-            min_length=1,
-            description="borders between groups of values, in their unit; a border belongs to the upper one",
-        )
-        confidence: Annotated[float, Field(gt=0, le=1)] = Field(
-            1.0, description="share of one group in a class from which it is claimed"
-        )
+        height: int | None = Field(None, ge=1)
+        """height of the nodes in the declared hierarchy; 1 the lowest"""
+        edges: list[float] | None = Field(None, min_length=1)
+        """borders between groups of values, in their unit; a border belongs to the upper one"""
+        confidence: float = Field(1.0, gt=0, le=1)
+        """share of one group in a class from which it is claimed"""
 
         @model_validator(mode="after")
         def _one(self) -> Any:

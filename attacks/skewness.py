@@ -8,10 +8,6 @@
 t-closeness bounds ``P_E(v) − P(v)``.
 """
 
-from __future__ import annotations
-
-from typing import Annotated
-
 import numpy as np
 from pydantic import Field
 
@@ -32,12 +28,10 @@ class Skewness(ClassAttack):
     class Parameters(PluginParameters):
         """Thresholds of a claim."""
 
-        factor: Annotated[float, Field(gt=1)] = Field(
-            2.0, description="growth of a value's share, class over table, that makes it suspect"
-        )
-        least: Annotated[float, Field(gt=0, le=1)] = Field(
-            0.5, description="share in the class that it must reach"
-        )
+        factor: float = Field(2.0, gt=1)
+        """growth of a value's share, class over table, that makes it suspect"""
+        least: float = Field(0.5, gt=0, le=1)
+        """share in the class that it must reach"""
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         growth = P_E / P

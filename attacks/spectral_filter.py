@@ -13,8 +13,6 @@ is treated as white with its mean variance, as in huang2005, Experiment 4. ``est
 limits the filter to its rows.
 """
 
-from __future__ import annotations
-
 from auditor.adversary.single_copy import SampleFilter
 from auditor.numerics.linear_algebra import noise_edge
 from auditor.plugin import Array, register

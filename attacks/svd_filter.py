@@ -10,8 +10,6 @@ Copies and noise are treated as in ``spectral-filter``. Below ``1/(√2 − 1)²
 noise alone crosses ``2σ²``.
 """
 
-from __future__ import annotations
-
 from auditor.adversary.single_copy import SampleFilter
 from auditor.plugin import Array, register
 

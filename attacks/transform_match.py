@@ -34,10 +34,7 @@ from auditor.plugin import (
     ExactMoments,
     Indices,
     Knowledge,
-    KnownRecords,
-    KnownSample,
     NotApplicable,
-    Perfect,
     Reconstruction,
     Records,
     RowAttack,
@@ -70,7 +67,7 @@ class TransformMatch(RowAttack):
     jumps = True
     reference = "mukherjee2006; liu2008, section 4"
     families = frozenset({"random-projection"})
-    knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)
+    knowledge = ("known-records", "unmatched-records", "known-sample", "perfect")
     assumes = "The adversary knows the transform, not which coefficients are kept in which order; and a record, a sample, or the moments."
     wins = (
         "Exact for all records of a public transform that keeps every coefficient, from a single known record on; loses what was dropped "

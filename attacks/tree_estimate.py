@@ -34,7 +34,7 @@ from auditor.plugin import (
     Indices,
     KroneckerNoise,
     NotApplicable,
-    PublishedModel,
+    Pair,
     Reconstruction,
     RowAttack,
     View,
@@ -60,7 +60,7 @@ class TreeEstimate(RowAttack):
     combines = True
     cost = Cost(1e-3, 4e-6)
     reference = "huang2005, section 3; kantarcioglu2004; breiman1984; minka2001"
-    knowledge = (PublishedModel.name,)
+    knowledge = ("model",)
     assumes = (
         "The adversary knows the law of the noise, rows to estimate moments from, and a regression tree of one attribute on others; "
         "within a leaf the data are taken for normal."
@@ -86,7 +86,7 @@ class TreeEstimate(RowAttack):
         return _OverLeaves(view.weights, found.tree, leaves, regressed)
 
 
-def conditional_noise(S: Array, known: Indices) -> tuple[Array, Array]:
+def conditional_noise(S: Array, known: Indices) -> Pair:
     """Noise's covariance given known attributes, and regression.
 
     Shapes (N, N) and (N, |K|).

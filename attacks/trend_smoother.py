@@ -20,7 +20,6 @@ spectra.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -30,10 +29,11 @@ from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Array,
+    Arrays,
+    CopyBlocks,
     Cost,
-    Estimated,
     NotApplicable,
-    Perfect,
+    Pair,
     Reconstruction,
     RowAttack,
     View,
@@ -60,7 +60,7 @@ class TrendSmoother(RowAttack):
     serial = combines = True
     cost = Cost(1e-3, 2e-7)
     reference = "whittaker1923; wiener1949"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = ("perfect", "estimated")
     assumes = (
         "Rows are sorted or follow a trend; the adversary knows the law of the noise, which is independent between rows, "
         "and the data's mean and covariance or rows to estimate them from."
@@ -68,7 +68,7 @@ class TrendSmoother(RowAttack):
     wins = "Wins on sorted tables under noise so strong that no trend shows; loses to llse on records in no order."
     trend = True
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         check_rows(view, FEWEST_LINE_ROWS, MOST_LINE_ROWS)
         mu, K_X = view.data_moments
         pencil = Pencil.of(K_X, combined_noise(view, view.combined(view.held)[1]))
@@ -99,7 +99,7 @@ def check_rows(view: View, fewest: int, most: int) -> None:
         raise NotApplicable(f"needs {fewest:,} to {most:,} rows, not {n:,}")
 
 
-def smoothed(c: Array, nu: Array, trend: bool = True) -> tuple[Array, Array]:
+def smoothed(c: Array, nu: Array, trend: bool = True) -> Pair:
     """Estimates of rows, and each row's share in its own, shapes (r, n).
 
     Of rows ``c``, shape (r, n), of variance 1 with noise ``nu``, shape (r,).
@@ -144,5 +144,5 @@ class Smoothed(Reconstruction):
     def at(self, first: int) -> Smoothed:
         return replace(self, first=first)
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Arrays) -> Array:
         return self.estimates[self.first :][: len(copies[0])]

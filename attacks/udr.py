@@ -21,9 +21,7 @@ Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal.
 prior loses accuracy with few records or strong noise.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -36,7 +34,6 @@ from auditor.plugin import (
     Attack,
     CopyBlocks,
     Cost,
-    Estimated,
     LinearAttack,
     Perfect,
     PluginParameters,
@@ -58,7 +55,7 @@ class UnivariateReconstruction(LinearAttack):
     in_all = False
     attack_kind = "per attribute"
     reference = "huang2005, section 4.2, eq. 4"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = ("perfect", "estimated")
     assumes = (
         "The adversary knows the law of the noise; a gaussian prior needs each attribute's mean and variance, "
         "or rows to estimate them from."
@@ -71,16 +68,12 @@ class UnivariateReconstruction(LinearAttack):
     class Parameters(PluginParameters):
         """Source of the prior."""
 
-        prior: Literal["gaussian", "reconstructed"] = Field(
-            "gaussian",
-            description="gaussian: the closed form, linear; reconstructed: f_X estimated from the copies",
-        )
-        method: Method = Field(
-            "em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration"
-        )
-        bins: Annotated[int, Field(ge=1, le=2000)] | None = Field(
-            None, description="bins of a reconstructed prior; by default 100 to 400"
-        )
+        prior: Literal["gaussian", "reconstructed"] = "gaussian"
+        """gaussian: the closed form, linear; reconstructed: f_X estimated from the copies"""
+        method: Method = "em"
+        """how a prior is reconstructed: em, or Agrawal and Srikant's iteration"""
+        bins: int | None = Field(None, ge=1, le=2000)
+        """bins of a reconstructed prior; by default 100 to 400"""
 
     def form(self) -> Attack:
         return (

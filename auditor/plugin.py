@@ -72,6 +72,7 @@ from auditor.base.types import (
     CopyBlocks,
     Flags,
     Indices,
+    Pair,
     unprinted,
 )
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source, Table
@@ -135,6 +136,7 @@ __all__ = [
     "NoiseLaw",
     "NotApplicable",
     "Outline",
+    "Pair",
     "Perfect",
     "Plugin",
     "PluginError",

@@ -1,7 +1,5 @@
 """Document of advice: recommended release, frontier, command and method."""
 
-from __future__ import annotations
-
 import math
 
 from auditor.base import clean

@@ -1,7 +1,5 @@
 """Charts of an audit: one function per chart."""
 
-from __future__ import annotations
-
 import json
 import math
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Document of an audit: first screen, pictures, then every section."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

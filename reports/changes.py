@@ -1,11 +1,10 @@
 """Document of a comparison of two audits, worst changes first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from auditor.base import clean, counted
+from auditor.base.types import Names
 from auditor.results.comparison import Change, Comparison
 from auditor.results.records import grouped
 
@@ -36,7 +35,7 @@ class Part(NamedTuple):
     key: str
     title: str
     changes: Sequence[Change]
-    lines: Sequence[str]
+    lines: Names
     size: int
 
 
@@ -84,7 +83,7 @@ def _apart(comparison: Comparison) -> bool:
     return not found and bool(one.only_new or not one.worse)
 
 
-def _only(key: str, which: str, groups: Mapping[str, int], stated: Sequence[str]) -> Part:
+def _only(key: str, which: str, groups: Mapping[str, int], stated: Names) -> Part:
     lines = [*stated, *(f"{name}: {counted(count, 'cell')}" for name, count in groups.items())]
     return Part(key, f"Only in the {which} audit", [], lines, len(stated) + sum(groups.values()))
 

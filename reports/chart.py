@@ -3,8 +3,6 @@
 Names from data are values only, so they cannot enter an expression.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Results for programs: CSV, JSON, JUnit XML and SARIF 2.1.0."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

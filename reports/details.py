@@ -1,10 +1,9 @@
 """Tables of single metrics: noise of copies, shown columns, guarantees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from auditor.base.types import Names
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.records import Measurement
 
@@ -193,7 +192,7 @@ def noise(reading: Reading) -> list[Block]:
 
 def shown_columns(reading: Reading) -> list[Block]:
     """Each column that copies show, and its share of the audited columns' variance."""
-    told = dict[Sequence[str], list[tuple[float, str]]]()
+    told = dict[Names, list[tuple[float, str]]]()
     for (*shown, name), (_, value) in _values(reading, ("column_tells",)):
         told.setdefault(tuple(shown), []).append((value, name))
     rows = []
@@ -236,7 +235,7 @@ def guarantees(reading: Reading) -> list[Block]:
     ]
 
 
-def _table(first: str, heads: Sequence[str], rows: Sequence[Row], group: str) -> Table:
+def _table(first: str, heads: Names, rows: Sequence[Row], group: str) -> Table:
     return Table(first, heads, rows, "plain", group=group, most=MOST)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from auditor.base import clean
-from auditor.base.types import Coalition
+from auditor.base.types import Coalition, Names
 from auditor.results.records import Measurement, half_interval, pooled
 
 TEMPLATES = Path(__file__).resolve().with_name("templates")
@@ -225,7 +225,7 @@ def share(shown: Figure | None) -> str:
     return f"{100 * shown.value:.{decimals}f}{bar} %"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Names) -> str:
     """Join names: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 

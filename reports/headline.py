@@ -1,12 +1,11 @@
 """First screen of a report: gate, number, reasons and next step."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from auditor.base.types import Names
 from auditor.results.disclosure import WITHHELD
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
@@ -14,7 +13,7 @@ from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRec
 
 from .document import First
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
-from .matrix import EXACT, attribute_text, phrase, untried_kinds, untried_text
+from .matrix import EXACT, attribute_text, label, untried_kinds, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import AS_THEY_ARE, EXACTLY, GUESSED, Exposure, State, Verdict, most_telling
@@ -65,7 +64,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     which = (
         f"Strongest attack, of {len(attacks)} tried" if len(attacks) > 1 else "Only attack tried"
     )
-    reasons.append(f"{which}: {phrase(reading, bar.setting)}.")
+    reasons.append(f"{which}: {label(reading, bar.setting, 'which ')}.")
     if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
@@ -240,7 +239,7 @@ def _alternatives(found: Sequence[Verdict], one: Verdict) -> Sequence[Verdict]:
     return [each for each in found if each.categories == one.categories]
 
 
-def _names(schemes: Sequence[str]) -> str:
+def _names(schemes: Names) -> str:
     more = " …" if len(schemes) > 4 else ""
     return isolated(listed([clipped(name, 40) for name in schemes[:4]]) + more)
 

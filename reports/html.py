@@ -1,7 +1,5 @@
 """The report as one self-contained HTML page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

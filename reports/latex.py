@@ -1,11 +1,10 @@
 r"""The report's tables as LaTeX; they need only ``\usepackage{booktabs}``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from auditor.base import clean
+from auditor.base.types import Names
 from auditor.registry import register
 from auditor.results.comparison import Renderer
 from auditor.results.model import AuditResult
@@ -204,7 +203,7 @@ def _tables(blocks: Iterable[Block], name: str) -> Iterator[str]:
         yield from _tables(section.blocks, name)
 
 
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], caption: str, label: str) -> str:
+def _table(heads: Names, lines: Sequence[Names], caption: str, label: str) -> str:
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
     wide = sum(width > WIDE for width in widths)
     columns = "".join(

@@ -1,7 +1,5 @@
 """The report as Markdown, for pull requests and job summaries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Comparison matrix, further measures, cells without a figure, and labels."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -201,9 +199,7 @@ def unit(metric: str, reading: Reading) -> str:
 
 def data_unit(reading: Reading) -> str:
     """Unit of reconstruction errors."""
-    data = reading.result.scenario.get("data")
-    standardized = isinstance(data, dict) and data.get("standardize")
-    return "standard deviations" if standardized else "data units"
+    return "standard deviations" if reading.standardized else "data units"
 
 
 def utility_meaning(metric: str) -> str:
@@ -252,17 +248,11 @@ def knows(knowledge: str | None, *, attack: str | None = None, categories: bool 
 VERBS = ("knows", "has", "assumes")
 
 
-def label(reading: Reading, setting: Setting) -> str:
-    """Name an adversary: ``llse, knows means and correlations exactly``."""
-    return _named(reading, setting, "")
+def label(reading: Reading, setting: Setting, joined: str = "") -> str:
+    """Name an adversary: ``llse, knows means and correlations exactly``.
 
-
-def phrase(reading: Reading, setting: Setting) -> str:
-    """Name an adversary in a sentence, with ``which knows …``."""
-    return _named(reading, setting, "which ")
-
-
-def _named(reading: Reading, setting: Setting, joined: str) -> str:
+    In a sentence ``joined`` by ``which``.
+    """
     if setting.attack is None:
         return "the release itself"
     said = knows(

@@ -1,7 +1,5 @@
 """Results and releases in a notebook; slow imports are local."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

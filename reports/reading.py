@@ -1,7 +1,5 @@
 """Figures of an audit, pooled over replicates and indexed by cell."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable
@@ -198,12 +196,16 @@ class Reading:
         table = self._table(point)
         return table.rows if table else 0
 
+    @property
+    def standardized(self) -> bool:
+        """Whether reconstruction errors are in standard deviations."""
+        data = self.result.scenario.get("data")
+        return isinstance(data, dict) and bool(data.get("standardize"))
+
     def deviation_of(self, point: int, attribute: str) -> float | None:
         """Attribute's standard deviation in its own units; None if unknown."""
         variance, one = self._variances(point).get(attribute), self._attribute(point, attribute)
-        data = self.result.scenario.get("data")
-        standardized = isinstance(data, dict) and data.get("standardize")
-        unit = (one.unit if one else None) if standardized else 1.0
+        unit = (one.unit if one else None) if self.standardized else 1.0
         return None if variance is None or unit is None else math.sqrt(variance) * unit
 
     def mean_of(self, point: int, attribute: str) -> float:

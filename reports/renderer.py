@@ -1,7 +1,5 @@
 """Base of renderers that write the document tree."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 

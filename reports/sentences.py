@@ -1,7 +1,5 @@
 """Sentences on exposure and pooling, for numbers and categories."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

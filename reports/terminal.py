@@ -1,12 +1,9 @@
 """The report in a terminal: text, tables and plots."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil
 from collections.abc import Sequence
-from typing import Annotated
 
 from pydantic import Field
 from rich import box
@@ -66,14 +63,12 @@ class Terminal(DocumentRenderer):
             Whether to write more than verdict, comparison and expectations.
         """
 
-        width: Annotated[int, Field(ge=40)] | None = Field(
-            None, description="columns of the page; the terminal's by default"
-        )
-        color: bool = Field(False, description="whether to write colours as escape codes")
-        full: bool = Field(
-            True,
-            description="whether to write everything, or verdict, comparison and expectations only",
-        )
+        width: int | None = Field(None, ge=40)
+        """columns of the page; the terminal's by default"""
+        color: bool = False
+        """whether to write colours as escape codes"""
+        full: bool = True
+        """whether to write everything, or verdict, comparison and expectations only"""
 
     def render_so_far(self, result: AuditResult) -> str:
         reading = Reading(result.disclosed())

@@ -6,8 +6,6 @@ the margin. Otherwise it is *undecided*. Intervals are widened for the number of
 (Bonferroni). The scenario's own ``no-collusion-gain`` overrides the verdict.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -41,9 +39,9 @@ from .matrix import (
     guesses,
     guesses_categories,
     judged,
+    label,
     losses,
     lowest_attribute,
-    phrase,
     strongest,
 )
 from .reading import (
@@ -415,7 +413,7 @@ class Verdict:
         """Exposure, disclosed values, pooling, and adversaries, one sentence each."""
         point = self.reading.point_text(self.setting.point)
         where = f" at {point}" if point else ""
-        who = f"Strongest attack overall: {phrase(self.reading, self.setting)}{where}."
+        who = f"Strongest attack overall: {label(self.reading, self.setting, 'which ')}{where}."
         plainly = [said for _, said, _ in self.beside.values()][:1]
         found = [self.exposure, *plainly, self.sentence, self.left_to_given]
         return [*filter(None, found), *[who] * bool(self.worst)]
@@ -441,7 +439,7 @@ class Verdict:
         one = self.most_exposed
         if one is None or self.finding == "exact":
             return ""
-        to = isolated(phrase(self.reading, one.setting))
+        to = isolated(label(self.reading, one.setting, "which "))
         return f"Most exposed: {one.text}, to {to}, from {one.who}."
 
     # -- pooling
@@ -523,7 +521,7 @@ class Verdict:
             ]
             if (paying := _paying(gains, errors)) is not None:
                 own = decided.gain
-                said = f"{_said(self._numbers(other), paying, errors)} That is {phrase(reading, other)}"
+                said = f"{_said(self._numbers(other), paying, errors)} That is {label(reading, other, 'which ')}"
                 if own:
                     settled = "which is undecided" if own.half else "without an error bar"
                     said += f"; the strongest attack gains {percent(own.value)}, {settled}"
@@ -613,9 +611,8 @@ def _stated(bounds: Any, end: str) -> float | None:
     return float(found) if isinstance(found, int | float) else None
 
 
-def _sure(shown: Figure | None) -> Figure | None:
-    sure = shown is not None and severity(1.0 - shown.floor) != SCALE[-1]
-    return shown if sure else None
+def _sure(shown: Figure) -> bool:
+    return severity(1.0 - shown.floor) != SCALE[-1]
 
 
 def _gains(reading: Reading, setting: Setting, errors: Figures) -> list[Figure]:

@@ -6,10 +6,17 @@ Each state of knowledge is a model: ``{known-records: 10}`` is ``KnownRecords(10
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    NonNegativeFloat,
+    Tag,
+    model_validator,
+)
 
 from auditor.base.types import Plain
 from auditor.registry.parameters import FieldError, Form, Names, Whole, as_list, shown
@@ -147,7 +154,7 @@ class Leaf(Part):
     """A leaf's mean and variance of the target, and share of records."""
 
     mean: float
-    variance: float = Field(ge=0)
+    variance: NonNegativeFloat
     share: Share | None = None
     """share of the records"""
 
@@ -180,7 +187,7 @@ Node = Annotated[
 ]
 
 
-def _distinct_from(target: str, names: Sequence[str], field: str) -> None:
+def _distinct_from(target: str, names: Names, field: str) -> None:
     if target in names:
         raise FieldError(f"names the target; got {shown(names)}", field)
 
@@ -201,7 +208,7 @@ class PublishedModel(Estimated):
     """number of splits above a leaf"""
     coefficients: dict[str, float] | None = Field(default=None, min_length=1)
     intercept: float | None = None
-    residual_variance: float | None = Field(default=None, ge=0)
+    residual_variance: NonNegativeFloat | None = None
     tree: Node | None = None
 
     @model_validator(mode="after")

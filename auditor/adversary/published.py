@@ -34,8 +34,6 @@ Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; breiman1984, q
 csiszar1975.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -14,8 +14,6 @@
 Iterations stop early, since convergence makes spikes.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
@@ -26,7 +24,7 @@ from auditor.adversary.attack import Affine, AffineStack, LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View, combinations
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Coalition, unprinted
+from auditor.base.types import Array, Coalitions, unprinted
 from auditor.numerics.blocks import Moments
 from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
@@ -84,7 +82,7 @@ class SampleFilter(LinearAttack):
         V = V[:, : self._kept(view)]
         return filter_map(view, V @ V.T, mean, fixed=False)
 
-    def affine_batch(self, view: View, coalitions: Sequence[Coalition]) -> Sequence[Affine]:
+    def affine_batch(self, view: View, coalitions: Coalitions) -> Sequence[Affine]:
         """Maps of many coalitions: ten times as fast as one at a time."""
         law = view.law
         if not isinstance(law, KroneckerNoise):
@@ -160,7 +158,6 @@ class Histogram:
 
     edges: Array
     mass: Array
-    steps: int = 0
 
     @property
     def midpoints(self) -> Array:
@@ -207,7 +204,7 @@ def reconstruct(
         return Histogram(edges, mass)
     enough = CHI_SQUARE_SHARE * float(scipy.special.chdtri(max(1, B - 1), 0.05))
     last = -np.inf
-    for step in range(1, steps + 1):
+    for _ in range(steps):
         mixed = L @ mass
         likelihood = float(c @ np.log(mixed))
         new = mass * (L.T @ (c / mixed)) / n
@@ -217,6 +214,6 @@ def reconstruct(
         if (method == "em" and likelihood - last < GAIN) or (
             method == "iteration" and change < enough
         ):
-            return Histogram(edges, mass, step)
+            break
         last = likelihood
-    return Histogram(edges, mass, steps)
+    return Histogram(edges, mass)

@@ -19,8 +19,6 @@ Without significance either way the verdict is undecided and names the rows that
 surely worse than the mean are not tested.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -185,7 +183,7 @@ def attack_gains(
         (mean, error), bar, R = pooled(group), first.error_bar, len(group)
         degrees = DEGREES.get(bar, R - 1.0)
         if len(paired) == R:
-            gains, errors, known = np.transpose(np.array(paired, dtype=np.float64))
+            gains, errors, known = np.transpose(np.array(paired, dtype=float))
             mean, error, degrees = float(gains.mean()), math.inf, math.inf
             if not np.isnan(errors).any():
                 error, degrees = float(np.sqrt((errors**2).sum())) / R, float(known.sum())

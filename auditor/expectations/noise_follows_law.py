@@ -1,12 +1,10 @@
 """Drawn noise and replacements follow their law, and so its guarantees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from auditor.base import scipy
 from auditor.expectations.base import (
@@ -160,7 +158,7 @@ class NeighbourCoin(Expectation):
         """u: chance to keep the less perturbed neighbour's value"""
         tails: float = Field(ge=0, le=1)
         """v: chance to take the more perturbed neighbour's"""
-        tolerance: float = Field(0.0005, gt=0)
+        tolerance: PositiveFloat = 0.0005
         """how far heads and tails may be off, as they are rounded"""
 
     def judge(self, evidence: Evidence) -> Judgement:

@@ -6,8 +6,6 @@ opposite. Otherwise it is undecided. `slack` is the size of an irrelevant step i
 direction.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from auditor.base.types import Array, Names, Plain
 from auditor.expectations.base import (
@@ -63,7 +61,7 @@ class Ranking(Expectation):
         """what the order names"""
         metric: str = "normalized_error"
         """metric to compare"""
-        slack: float = Field(0.0, ge=0)
+        slack: NonNegativeFloat = 0.0
         """by how much a value may exceed the next, in the metric's unit"""
 
         @model_validator(mode="after")
@@ -243,7 +241,7 @@ class Monotone(Expectation):
         """which way the metric goes as the swept value grows"""
         between: list[float] | None = Field(None, min_length=2, max_length=2)
         """[first, last] swept value looked at"""
-        slack: float = Field(0.0, ge=0)
+        slack: NonNegativeFloat = 0.0
         """by how much a step may go the other way, in the metric's unit"""
 
         @model_validator(mode="after")
@@ -317,7 +315,7 @@ class Equivalent(Expectation):
         """ids of the two schemes"""
         metric: str
         """metric to compare"""
-        margin: float = Field(gt=0)
+        margin: PositiveFloat
         """largest difference that counts as none, in the metric's unit"""
         together: bool = False
         """test the mean over all levels, and not each level by itself"""
@@ -394,7 +392,7 @@ def _paired(first: Cell, second: Cell) -> Array:
             for one in first
             if one.value is not None and one.replicate in theirs
         ],
-        dtype=np.float64,
+        dtype=float,
     )
 
 

@@ -1,7 +1,5 @@
 """Errors against closed forms, Theorem 3 and proved bounds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -19,8 +19,6 @@ the paper's conditional Gaussian (li2012 (17) and (18)). A repeated level return
 Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

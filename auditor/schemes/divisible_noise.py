@@ -20,8 +20,6 @@ Z_a`` given D; beyond the last copy an increment. With ``U = D`` it equals its u
 Attributes are independent. On a lattice sums are exact; values beyond 2⁵⁰ units are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, ClassVar, NamedTuple

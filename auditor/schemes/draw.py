@@ -1,7 +1,5 @@
 """Draw the copies of a release block by block."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence

@@ -21,10 +21,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from auditor.base import AuditorError, did_you_mean
 from auditor.base.types import (
@@ -282,7 +282,7 @@ class KAnonymity(AnonymousScheme):
 
         method: Literal["mondrian", "full-domain"] = "mondrian"
         """median cuts, or one bin width per attribute"""
-        rungs: dict[str, list[Annotated[float, Field(ge=0)]]] | None = None
+        rungs: dict[str, list[NonNegativeFloat]] | None = None
         """full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"""
         suppress: float = Field(0.05, ge=0, lt=1)
         """full-domain: share of the records that may be suppressed"""

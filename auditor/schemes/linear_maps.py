@@ -11,15 +11,13 @@
 Each copy has its own matrix, or all copies share the first's.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from auditor import registry
 from auditor.base import AuditorError, scipy
@@ -58,9 +56,7 @@ class TransformScheme(Scheme):
             law = self.additive.law(levels, table)
         return Transformed(tuple(self.transforms(len(levels), table, key)), law)
 
-    def sampler(
-        self, levels: Levels, table: TableMoments, key: Key, existing: int = 0
-    ) -> TransformSampler:
+    def sampler(self, levels: Levels, table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         noise = self.additive
         return TransformSampler(
             self.transforms(len(levels), table, key),
@@ -197,7 +193,7 @@ class RandomProjection(TransformScheme):
 
         dimensions: int = Field(ge=1, le=10_000)
         """columns n' of a copy"""
-        variance: Annotated[float, Field(gt=0)] | None = None
+        variance: PositiveFloat | None = None
         """variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average"""
         matrix: Literal["gaussian", "dct"] = "gaussian"
         """normal entries, or a truncated cosine transform"""

@@ -5,8 +5,6 @@ Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with
 standard normal ``g_i`` this is corner-wave noise exactly. A planted case changes ``g`` or ``Z``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar, NamedTuple
 
@@ -20,7 +18,7 @@ from auditor.schemes.base.noise_law import psd_root
 from auditor.schemes.base.scheme import Case, Key, Sampler, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.divisible_noise import GeometricMultilevel
-from auditor.schemes.replacement.base import Copies, FreshCopies
+from auditor.schemes.replacement.base import Copies, FreshCopies, ProcessCopies
 from auditor.schemes.uniform import UniformMultilevel
 
 
@@ -188,22 +186,14 @@ class RetentionAbove(CategoricalCase):
     name = "retention-above"
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        return RaisedCopies(super().copies(original, size, key))
+        return RaisedCopies(original, size, key)
 
 
-class RaisedCopies(Copies):
+class RaisedCopies(ProcessCopies):
     """Copies with higher retention than stated."""
 
-    def __init__(self, honest: Copies) -> None:
-        super().__init__(honest.original, honest.size, honest.key, honest.pi)
-        self._honest = honest
-
-    def skip(self, level: float) -> None:
-        super().skip(level)
-        self._honest.skip(level + 0.1 * (1.0 - level))
-
-    def copy(self, number: int) -> Codes:
-        return self._honest.copy(number)
+    def release(self, level: float) -> Codes:
+        return super().release(level + 0.1 * (1.0 - level))
 
 
 @register

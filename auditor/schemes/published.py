@@ -9,8 +9,6 @@ With ``categorical:`` or ``bin:`` ``published`` means ``published-categories``, 
 noise. Without a stated law one is estimated, cross-fitted on two halves.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
@@ -144,7 +142,7 @@ class FileScheme(Scheme):
             for step in (1, -1) if copy.beyond else ():  # records of others may lie beside
                 rows = copy.rows + np.where(copy.held, step, 0)
                 cells = shown_columns([(path, rows, [name for name in header(path) if name])])
-                cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(np.intp)))
+                cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(int)))
                 beside = f"of the row {'after' if step > 0 else 'before'}"
                 found += [ShownColumn(number, f"{c.name} {beside}", c.values) for c in cells]
         seal(*(column.values for column in found))

@@ -4,8 +4,6 @@ With ``categorical:`` or ``bin:`` ``published`` means these copies, unless it st
 Without a stated law one is estimated, cross-fitted on two halves.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from types import MappingProxyType

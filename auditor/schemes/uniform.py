@@ -32,8 +32,6 @@ Columns are perturbed independently. A value that two copies show is probably th
 matrix is public.
 """
 
-from __future__ import annotations
-
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -42,7 +40,6 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
@@ -80,7 +77,7 @@ class Gap(NamedTuple):
     high: float | None
     low: float | None
     """The released levels next above and next below."""
-    after: NDArray[np.int64]
+    after: Integers
     """Place in the flat arrays where an element of the level belongs."""
     explicit: Flags
     """Whether the element at that place belongs to the level next below."""
@@ -107,14 +104,14 @@ class History:
     levels: tuple[float, ...]
     p: Array
     y: Codes
-    start: NDArray[np.int64]
+    start: Integers
 
     @classmethod
     def empty(cls, n: int, size: int) -> Self:
         """Histories before the first release."""
         return cls((), np.empty(0), np.empty(0, code_type(size)), np.zeros(n + 1, dtype=np.int64))
 
-    def _place(self, level: float) -> NDArray[np.int64]:
+    def _place(self, level: float) -> Integers:
         held = np.concatenate([[0], np.cumsum(self.p >= level)])
         return self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1
 

@@ -1,7 +1,5 @@
 """Contracts of all plugins, of feature families and of sources."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

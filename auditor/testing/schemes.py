@@ -1,7 +1,5 @@
 """Contract of schemes: the stated law, the seed, stable extensions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations

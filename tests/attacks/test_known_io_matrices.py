@@ -11,7 +11,7 @@ import auditor
 from auditor.base import NotApplicable
 from auditor.numerics.linear_algebra import haar
 from auditor.schemes.linear_maps import cosine_transform
-from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood
+from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP
 from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
 from auditor_attacks.transform_match import Named
 
@@ -29,16 +29,6 @@ def stacked_log_density(X_p, x, Y_p, y, variance):
     return multivariate_normal(cov=K).logpdf(np.concatenate([Y_p.ravel(), y.ravel()]))
 
 
-def test_the_likelihood_is_theorem_12_2():
-    M, X_p, _, rng = case(6, 2)
-    known, Y_p = KnownSpan.of(X_p, X_p @ M.T), X_p @ M.T
-    y, a, b = rng.standard_normal(6), rng.standard_normal(4), rng.standard_normal(4)
-    naive = stacked_log_density(X_p, a, Y_p, y, 0.5) - stacked_log_density(X_p, b, Y_p, y, 0.5)
-    assert log_likelihood(a, y, known, 0.5) - log_likelihood(b, y, known, 0.5) == pytest.approx(
-        naive, rel=1e-8
-    )
-
-
 @pytest.mark.parametrize(("n", "p"), [(6, 1), (6, 2), (8, 3)])
 def test_closed_form_and_numerical_optimum_agree(n, p):
     M, X_p, x, rng = case(n, p, seed=n + p)
@@ -48,11 +38,14 @@ def test_closed_form_and_numerical_optimum_agree(n, p):
     closed = ProjectionMAP(known, 0.5, away).rows([y])[0]
     how = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}
 
-    def found(start):
-        return minimize(lambda v: -log_likelihood(v, y[0], known, 0.5), start, method="Nelder-Mead", options=how)  # fmt: skip
+    def unlikely(v):
+        return -stacked_log_density(X_p, v, X_p @ M.T, y, 0.5)
 
-    best = min((found(rng.standard_normal(4)) for _ in range(4)), key=lambda each: each.fun)
-    assert log_likelihood(closed, y[0], known, 0.5) == pytest.approx(-best.fun, abs=1e-7)
+    def found(start):
+        return minimize(unlikely, start, method="Nelder-Mead", options=how)
+
+    best = min((found(rng.standard_normal(4)) for _ in range(2)), key=lambda each: each.fun)
+    assert unlikely(closed) == pytest.approx(best.fun, abs=1e-7)
     np.testing.assert_allclose(known.spanned.T @ best.x, known.spanned.T @ closed, atol=1e-4)
     assert np.linalg.norm(known.rest.T @ best.x) == pytest.approx(
         np.linalg.norm(known.rest.T @ closed), rel=1e-4

@@ -1,5 +1,7 @@
 """Additive noise: samples, densities, scales and transforms."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,7 +10,7 @@ import auditor
 from auditor.data.microdata import as_table
 from auditor.numerics.linear_algebra import check_covariance
 from auditor.runs.perturb import perturb
-from auditor.schemes.base.noise_density import DISTRIBUTIONS, LATTICE, NoiseDensity, excess_kurtosis
+from auditor.schemes.base.noise_density import LATTICE, Distribution, NoiseDensity, excess_kurtosis
 from auditor.schemes.base.noise_law import KroneckerNoise, _excess, increment_density, makes_useless
 from auditor.schemes.base.scheme import Key, table_moments
 
@@ -21,7 +23,7 @@ def peers(v):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", get_args(Distribution))
 @pytest.mark.parametrize("v", [0.3, 40.0])
 def test_density_distribution_function_and_moments_are_those_of_a_peer(distribution, v):
     peer, noise = peers(v)[distribution], NoiseDensity(distribution, float(np.sqrt(v)))

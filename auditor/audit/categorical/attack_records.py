@@ -19,8 +19,6 @@ panel. If records depend on their neighbours, the whole release is drawn again.
 Assumed, *not checked*: copies follow their law; rows to estimate from are not among the panel's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -53,6 +51,7 @@ from auditor.audit.categorical.release import (
 )
 from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
 from auditor.process.containment import contained
@@ -268,10 +267,10 @@ def belief_gap(
     if not met.any():
         return Gap(None, None, None, largest)
     cell, number = distinct([outcome, x], [counts.size, s])
-    c, o = np.bincount(number).astype(np.float64), outcome[cell]
+    c, o = np.bincount(number).astype(float), outcome[cell]
     pairs = np.bincount(o, c * (c - 1.0), counts.size)
     cross = np.bincount(o, c * f[y[o], x[cell]], counts.size)
-    n = counts[met].astype(np.float64)
+    n = counts[met].astype(float)
     G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[y[met]]
     mean = float(n @ G / n.sum())
     error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum()) if together.fixed else None
@@ -322,8 +321,7 @@ def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]
             }
         best = min([sums[copy,] for copy in coalition], key=lambda one: float(one.errors.sum()))
         together, alone = left_out(each, each.errors), left_out(best, best.errors)
-        ratio = np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)
-        found[coalition]["collusion_gain"] = 1.0 - ratio
+        found[coalition]["collusion_gain"] = 1.0 - quotient(together, alone, 1.0)
     return found
 
 
@@ -348,7 +346,7 @@ def redrawn_bars(
     else:  # values in proportion, dealt to the groups
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
         x = _by_share(place, data.prior).astype(kind)
-    ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
+    ends = np.linspace(0, x.size, GROUPS + 1).astype(int).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
     copies, rows, again = simulated(view.law, x, rng), known.row_count, []
     fits = {} if rows else {one: attacker.fit(view, one) for one in sums}

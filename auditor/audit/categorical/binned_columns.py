@@ -10,8 +10,6 @@ Values and combinations are rounded to a sixteenth of the noise's standard devia
 copies of other attributes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -28,6 +26,7 @@ from auditor.base import NotApplicable, scipy
 from auditor.base.types import Array, Coalition, Coalitions, Indices
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.linear_algebra import quotient
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise
 
@@ -85,7 +84,7 @@ def binned_records(
 
     def originals() -> Iterator[tuple[Array, Indices]]:
         for a, b in release.bounds:
-            yield table.read(a, b)[:, column], data.read(a, b).astype(np.intp)
+            yield table.read(a, b)[:, column], data.read(a, b).astype(int)
 
     ends = table.scan.low[column], table.scan.high[column]
     for one in needed:
@@ -97,8 +96,7 @@ def binned_records(
         given = grid.likelihood(counts)
         joint = data.prior[:, None] * given
         met = joint.sum(axis=0)
-        outside = np.tile(data.prior[:, None], (1, met.size))
-        P = np.divide(joint, met, out=outside, where=met > 0).T
+        P = quotient(joint, met, data.prior[:, None]).T
         closed[one] = expected(given, data.prior, P, frame, data.rows)
         reached = np.flatnonzero(met > 0)  # combinations out of range get the nearest such cell
         for (_, codes), (index, _, copies) in zip(originals(), release.blocks(), strict=True):
@@ -127,7 +125,7 @@ class _Grid:
         self.cells = int(np.ceil(span / self._width)) + 1
 
     def place(self, values: Array) -> Indices:
-        return np.rint((values - self._low) / self._width).astype(np.intp)
+        return np.rint((values - self._low) / self._width).astype(int)
 
     def likelihood(self, counts: Array) -> Array:
         """Chance of each combination by bin, from counts by bin and cell."""
@@ -136,5 +134,4 @@ class _Grid:
         spread = scipy.ndimage.fourier_gaussian(np.fft.rfft(counts), blur, self.cells)
         spread = np.fft.irfft(spread, self.cells)
         spread = np.where(spread > 1e-9, spread, 0.0)  # rounding of the transform
-        total = spread.sum(axis=1, keepdims=True)
-        return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)
+        return quotient(spread, spread.sum(axis=1, keepdims=True))

@@ -1,13 +1,10 @@
 """First pass over categories: counts, and tests of the law."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.categorical.release import CodeBlock, UniformRelease
 from auditor.audit.law_tests.categorical import (
@@ -19,7 +16,7 @@ from auditor.audit.law_tests.categorical import (
     sources,
 )
 from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
-from auditor.base.types import Codes, unprinted
+from auditor.base.types import Codes, Integers, unprinted
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Drawn, LawTest
@@ -47,8 +44,8 @@ class Counted(Added):
     """
 
     draws: Mapping[str, Draw]
-    between: NDArray[np.int64]
-    history: NDArray[np.int64]
+    between: Integers
+    history: Integers
     pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
     rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
     seconds: float = 0.0

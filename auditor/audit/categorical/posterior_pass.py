@@ -149,7 +149,7 @@ def given_by(knowledge: Knowledge, data: CategoricalTable, rows: Iterable[Codes]
         return Prior(data.prior) if isinstance(knowledge, Perfect) else NOTHING
     if isinstance(knowledge, KnownRecords):
         return KnownPairs(x, tuple(copies))
-    counts = (np.bincount(copy, minlength=data.size).astype(np.float64) for copy in copies)
+    counts = (np.bincount(copy, minlength=data.size).astype(float) for copy in copies)
     return SampleCounts(tuple(counts))
 
 
@@ -207,7 +207,7 @@ class MeasureJob(Job[Found]):
     def take(self, block: CodeBlock, into: Found) -> None:
         for part in self.parts:
             rows = part.judged(block.first, block.first + block.x.size)
-            x, group = block.x[rows].astype(np.intp), group_of(self.groups[block.index])[rows]
+            x, group = block.x[rows].astype(int), group_of(self.groups[block.index])[rows]
             alike = dict[Coalition, list[Coalition]]()
             for one, (inference, _) in part.fits.items() if rows.size else ():
                 counting = tuple(one[place] for place in inference.counting(len(one)))
@@ -223,7 +223,7 @@ def measures(
     fit: Fit, x: Codes, copies: Sequence[Codes], rows: Indices
 ) -> tuple[Measured, Indices]:
     """Measures of a block's attacked records, and their places in ``rows``."""
-    (inference, frame), truth = fit, x[rows].astype(np.intp)
+    (inference, frame), truth = fit, x[rows].astype(int)
     mixed = inference.mixture([copy[rows] for copy in copies])
     if mixed is not None and frame.known is None and frame.rho is None:
         return mixture_measures(*mixed, frame, truth), np.arange(rows.size)
@@ -244,7 +244,7 @@ def mixture_measures(w: Array, y: Codes, frame: Frame, x: Indices) -> Measured:
         own, shown, most = rest * q[x] + w * (x == y), rest * q[y] + w, rest * q[top]
         # |P|² = (1 − w)² |q|² + w ((1 − w) q_y + P_y)
         square = rest * rest * (q @ q) + w * (rest * q[y] + shown)
-        right = (np.where(shown > most, y, top) == x).astype(np.float64)
+        right = (np.where(shown > most, y, top) == x).astype(float)
         largest, error = np.maximum(shown, most), np.maximum(square - 2.0 * own + 1.0, 0.0)
         return own, largest, error, right, right * (largest >= CERTAIN)
 
@@ -307,7 +307,7 @@ def posteriors(
         here = first[a : a + step]
         some = order[slice(*np.searchsorted(ordered, (a, a + step)))]
         if frame.known is not None:
-            possible = np.asarray(frame.known == frame.known[x[here], None])
+            possible = frame.known == frame.known[x[here], None]
         P = inference.checked(readable([copy[here] for copy in copies]))
         yield P, possible, some, place[some] - a
 

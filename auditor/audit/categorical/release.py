@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.request import ReleaseRequest, with_singles
 from auditor.audit.numeric.moment_pass import Added, Draw
 from auditor.audit.numeric.release import Drawn, already_out, make_scheme
 from auditor.base import PluginError
-from auditor.base.types import Array, Codes, Flags, Indices, unprinted
+from auditor.base.types import Array, Codes, Flags, Indices, Integers, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.numerics.blocks import moment_groups, readable
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published_categories import PublishedCategories
@@ -54,9 +54,7 @@ class CodeBlock:
     seconds: float = 0.0
 
 
-def distinct(
-    columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
-) -> tuple[Indices, Indices]:
+def distinct(columns: Sequence[Integers], sizes: Sequence[int]) -> tuple[Indices, Indices]:
     """First record of each distinct combination, and each record's place.
 
     Parameters
@@ -81,7 +79,7 @@ def distinct(
     met = np.zeros(keys, dtype=bool)
     met[key] = True
     place = (np.cumsum(met) - 1)[key]
-    first = np.empty(np.count_nonzero(met), dtype=np.intp)
+    first = np.empty(np.count_nonzero(met), dtype=int)
     first[place[::-1]] = np.arange(key.size)[::-1]
     return first, place
 
@@ -255,7 +253,7 @@ class Frame:
         """Values of each combination of known attributes; None for all values."""
         if self.known is None:
             return [None]
-        return [np.asarray(self.known == c) for c in np.unique(self.known)]
+        return [self.known == c for c in np.unique(self.known)]
 
 
 def restricted(P: Array, possible: Flags) -> Array:
@@ -266,7 +264,7 @@ def restricted(P: Array, possible: Flags) -> Array:
     within = np.where(possible, P, 0.0)
     share = within.sum(axis=-1, keepdims=True)
     uniform = possible / possible.sum(axis=-1, keepdims=True)
-    return np.divide(within, share, out=np.where(share > 0, 0.0, uniform), where=share > 0)
+    return quotient(within, share, uniform)
 
 
 def largest(P: Array) -> Array:
@@ -335,7 +333,7 @@ def measured(
     found = {
         "reconstruction_probability": own,
         "posterior_max": P[u, guessed],
-        "accuracy": (guessed == x).astype(np.float64),
+        "accuracy": (guessed == x).astype(float),
     }
     if frame.closeness and not frame.parts:
         found["close"] = found["accuracy"] * (P[u, guessed] >= CERTAIN)
@@ -349,13 +347,13 @@ def measured(
     growth = {"*": largest(P - prior)[u]}
     if frame.rho is not None:
         crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
-        found["rho_breach"] = crossed[u].astype(np.float64)
+        found["rho_breach"] = crossed[u].astype(float)
     sizes = tuple(frame.parts.values())
     values = np.unravel_index(x, sizes) if sizes else ()
     for name, part, truth in zip(frame.parts, marginals(P, sizes), values, strict=True):
         found[f"squared_error/{name}"] = error(part, truth)
         right, belief = part.argmax(axis=1)[u] == truth, part.max(axis=1)[u]
-        found[f"accuracy/{name}"] = right.astype(np.float64)
+        found[f"accuracy/{name}"] = right.astype(float)
         if frame.closeness:
             found[f"close/{name}"] = 1.0 * (right & (belief >= CERTAIN))
     for name, holds in frame.predicates.items():
@@ -364,7 +362,7 @@ def measured(
         growth[name] = belief - before
         if frame.rho is not None:
             crossed = breaches(belief, before, *frame.rho)
-            found[f"rho_breach/{name}"] = crossed.astype(np.float64)
+            found[f"rho_breach/{name}"] = crossed.astype(float)
     return Measured(found, growth)
 
 
@@ -405,7 +403,7 @@ class Sums(Added):
         """Sums over records with true values x and row groups, shape (m,)."""
 
         def total(index: Indices, values: Array | None, length: int) -> Array:
-            return np.bincount(index, values, length).astype(np.float64)
+            return np.bincount(index, values, length).astype(float)
 
         P = found.values["reconstruction_probability"]
         return cls(

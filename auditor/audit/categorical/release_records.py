@@ -18,16 +18,12 @@ Two fresh copies agree by chance given the original; copies of one multilevel re
 probability ``T(p̂_j/p̂_i)``. As retentions are estimated, distances from these laws are no proof.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.request import Bar
 from auditor.audit.categorical.first_pass import Counted
@@ -41,14 +37,13 @@ from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original
 from auditor.audit.measures.empirical_guarantee import category_bounds
-from auditor.base.types import Array, Coalition, Codes, Options
+from auditor.base.types import Array, Coalition, Codes, Integers, Options
 from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement, Pooling
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step
 
-PairCounts = NDArray[np.integer[Any]]
 LEARNT_BLOCKS = 4
 """Blocks of a long table for the insider's rows."""
 
@@ -127,7 +122,7 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator
         yield figure(f"off_law({known.name})", release.context.everybody, distance)
 
 
-def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
+def gap_of_chances(counts: Integers, t: Array) -> tuple[float, float]:
     """Copy's squared distance from its law, and the standard error.
 
     Notes
@@ -137,7 +132,7 @@ def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
     x, c of which show y. Its variance is ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``.
     Values of one record are omitted.
     """
-    counts = counts.astype(np.float64)
+    counts = counts.astype(float)
     n = counts.sum(axis=1)
     met = np.where(n >= 2, n, 0.0)
     if not met.any():
@@ -151,7 +146,7 @@ def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
 
 
 def share_gap(
-    counts: PairCounts, level: float, pi: Array | None = None
+    counts: Integers, level: float, pi: Array | None = None
 ) -> tuple[float, float, float]:
     """``‖f − q‖²`` by counts (s, s), its standard error over the noise, and its mean.
 
@@ -169,7 +164,7 @@ def share_gap(
     return float((f - q) @ (f - q)), math.sqrt(variance), float(b @ b + np.trace(C))
 
 
-def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
+def retention(x: Integers, y: Integers, size: int) -> tuple[float, float]:
     """``p̂`` and its standard error; negative if copies avoid the original.
 
     Examples
@@ -207,7 +202,7 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
 
     def rows(numbers: Sequence[int]) -> tuple[Codes, dict[int, Codes]]:
         last = len(release.bounds) - 1
-        few = np.unique(np.linspace(0, last, LEARNT_BLOCKS).astype(np.intp)).tolist()
+        few = np.unique(np.linspace(0, last, LEARNT_BLOCKS).astype(int)).tolist()
         each = -(-MOST_ROWS // len(few))
         heads = [(a, min(b, a + each)) for a, b in map(release.bounds.__getitem__, few)]
         x, *copies = release.rows(numbers, heads)

@@ -1,7 +1,5 @@
 """Engine for categories: a pass counts, one pass per attack measures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -50,7 +48,7 @@ class CategoricalSession(Session):
         several = len(data.attributes) > 1 and attribute != ALL
         part = cells_of([attribute], data.attributes) if several else np.arange(data.size)
         shares = np.bincount(part, data.prior)
-        cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
+        cell = np.empty(shares.size, dtype=int)  # the rarest values share the last cell
         cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
         values = np.eye(shares.size)[part] if shares.size < data.size else None
         cells, found = cell[part], list[list[Indices]]()

@@ -26,8 +26,6 @@ Under the law they are independent, uniform on (0, 1), and independent of the or
 All p-values are exact or bounds for any originals.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -38,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import scipy
-from auditor.base.types import Array, Indices, unprinted
+from auditor.base.types import Array, Indices, Names, unprinted
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.results.records import LawTest
@@ -80,7 +78,7 @@ class Scores:
     """
 
     values: Array
-    names: Sequence[str]
+    names: Names
     grain: Array
     groups: Indices
 
@@ -122,9 +120,7 @@ def as_test(
     return LawTest(statistic, p, tests, rows, *worst[1:4], telling)
 
 
-def largest(
-    x: Array, observed: Array, expected: float, where: str, *names: Sequence[str]
-) -> Finding:
+def largest(x: Array, observed: Array, expected: float, where: str, *names: Names) -> Finding:
     """Comparison with the largest exponent.
 
     Parameters
@@ -180,7 +176,7 @@ def log_p(p: Array | float) -> Array:
 
 
 def battery(
-    scores: Scores, originals: Array, names: Sequence[str], own: Scores | None = None
+    scores: Scores, originals: Array, names: Names, own: Scores | None = None
 ) -> list[LawTest]:
     """One test a statistic.
 
@@ -308,7 +304,7 @@ def small_sizes_test(scores: Scores, own: Scores | None) -> LawTest:
     return as_test("sizes near 0", found, n)
 
 
-def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
+def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Names) -> LawTest:
     """Test correlations between columns, and with the originals.
 
     Originals are compared by ranks, distances from the median, both tails and the row number.
@@ -337,7 +333,7 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
     return as_test("correlations", found, n, 1.0)
 
 
-def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
+def functions_test(scores: Scores, ranks: Array, names: Names) -> LawTest | None:
     """Test correlations of functions of each column with other functions.
 
     Functions of a column are cosines. The others are cosines of originals and of other columns, and
@@ -391,7 +387,7 @@ class Order(NamedTuple):
     parts: Sequence[NDArray[np.complex64]]
 
 
-def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
+def orders(scores: Scores, ranks: Array, names: Names) -> list[Order]:
     """File's order and the order of each original column."""
     n = len(scores.values)
     while scipy.fft.next_fast_len(n, real=True) > n:
@@ -406,7 +402,7 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
 
 
 def other_rows_test(
-    ordered: Sequence[Order], columns: Sequence[str], ranks: Array, names: Sequence[str]
+    ordered: Sequence[Order], columns: Names, ranks: Array, names: Names
 ) -> LawTest:
     """Test correlations with other rows, at every distance."""
     n, found = ordered[0].rows, list[Finding]()
@@ -414,7 +410,7 @@ def other_rows_test(
     edges, near = (0, end, max(end, n - NEAR), n), math.log(n / (4.0 * NEAR))
 
     def add(
-        S: Array, exponent: Callable[[Array], Array], of: Sequence[str], where: str, scale: float
+        S: Array, exponent: Callable[[Array], Array], of: Names, where: str, scale: float
     ) -> None:
         for (start, stop), weight in zip(
             pairwise(edges), (near, -math.log(2.0), near), strict=True
@@ -462,7 +458,7 @@ def _away(lag: int, n: int) -> str:
     return f"{rows} row{'s' * (rows > 1)} {side}"
 
 
-def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
+def periods_test(ordered: Sequence[Order], names: Names) -> LawTest:
     """Test for periods of directions and sizes in every order of rows.
 
     Each ordinate of the periodogram of n normal scores is exponential with mean 1. The last of an

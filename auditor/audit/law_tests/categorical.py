@@ -12,8 +12,6 @@ replacements of each value by each other. Given the source, a count is a sum of 
 indicators; the binomial of their mean chance has longer tails (hoeffding1956).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,14 +29,12 @@ from auditor.audit.law_tests.battery import (
     spread,
 )
 from auditor.base import scipy
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Integers
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
 from auditor.results.records import LawTest
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
-
-Integers = NDArray[np.integer[Any]]
 
 SCORED_ROWS, VALUE_ROWS = 2**15, 2**14
 """Records whose coins, and whose values, are scored: as long as counting all transitions takes."""
@@ -210,7 +206,7 @@ def score_tests(
     steps = [each for each in transitions(law) if each.kept < 1.0]  # counts test equal copies
     if not steps or law.size == 1:
         return []
-    tests, data = list[LawTest](), np.column_stack(list(originals.values())).astype(np.float64)
+    tests, data = list[LawTest](), np.column_stack(list(originals.values())).astype(float)
     for what, from_source, rows in (("coin", True, SCORED_ROWS), ("value", False, VALUE_ROWS)):
         names = [f"the {what} of copy {copies[each.copy - 1]}" for each in steps]
         values = replacement_scores(steps, [column[:rows] for column in columns], rng, from_source)
@@ -254,7 +250,7 @@ def count_tests(
             copy, source = copies[each.copy - 1], each.source and copies[each.source - 1]
             name = f"copy {copy} given {f'copy {source}' if source else 'the original'}"
             counted = pairs(source, copy)
-            of = counted.sum(axis=1).astype(np.float64)
+            of = counted.sum(axis=1).astype(float)
             if not of.any():
                 continue
             n, k = float(of.sum()), float(of @ each.chance(every, every)) / float(of.sum())

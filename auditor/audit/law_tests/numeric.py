@@ -1,7 +1,5 @@
 """Test whether noise, and rounding, of a release follow the scheme."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +23,7 @@ from auditor.audit.law_tests.scores import (
 )
 from auditor.audit.numeric.release import Release
 from auditor.base import scipy
-from auditor.base.types import Array
+from auditor.base.types import Array, Arrays, Names
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.statistics import (
     STRAY,
@@ -85,7 +83,7 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
         tried = [(t.max(axis=1, initial=0.0), decades, t.size)]
         if place in swept and np.ptp(c) > 0:
             step = float(np.ptp(c)) / (GRID - 1)
-            cell = ((c - c.min()) / step + 0.5).astype(np.intp)
+            cell = ((c - c.min()) / step + 0.5).astype(int)
             first = math.ceil(value.slowest * step * GRID)
             swept_to = np.arange(first, min(value.finest * step * GRID, GRID // 2 - 1) + 1).astype(
                 np.intp
@@ -111,7 +109,7 @@ GENERATED_ROWS, MOST_COLUMNS = 2**12, 32
 
 
 def last_digits_test(
-    law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
+    law: NoiseLaw, x: Array, y: Array, names: Names, chosen: Sequence[int]
 ) -> LawTest | None:
     """Test that released doubles do not show originals by their rounding.
 
@@ -188,12 +186,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
 
 
 def row_tests(
-    x: Array,
-    copies: Sequence[Array],
-    law: NoiseLaw,
-    names: Sequence[str],
-    on_grid: bool,
-    spacing: float = 0.0,
+    x: Array, copies: Arrays, law: NoiseLaw, names: Names, on_grid: bool, spacing: float = 0.0
 ) -> list[LawTest]:
     """Tests of single rows, shape (n, N): noise by law, scores and low digits.
 
@@ -204,7 +197,7 @@ def row_tests(
     spacing : float
         Least precision of the values.
     """
-    if len(x) < 3 or law.distribution == "unstated":
+    if len(x) < 3:
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     law, rows = law.of(chosen), rows_of(x, copies, names, chosen, on_grid)

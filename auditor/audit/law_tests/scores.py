@@ -13,8 +13,6 @@ without noise, and k-anonymity. If a copy lies on a grid of spacing h, its noise
 grid's cells at random, which adds ``h²/6`` to its variance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
@@ -24,7 +22,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import Scores, spread
 from auditor.base import scipy
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Arrays, Flags, Indices, Names
 from auditor.numerics.linear_algebra import deviations
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import grid_of_digits
@@ -76,7 +74,7 @@ class Rows(NamedTuple):
     x: Array
     noise: Array
     grain: Array
-    names: Sequence[str]
+    names: Names
     chosen: Sequence[int]
 
     def coordinate(self, copy: int, attribute: int, new: bool = False) -> str:
@@ -100,13 +98,11 @@ def runs(length: int, wanted: int) -> Indices:
     if wanted >= length:
         return np.arange(length)
     run = min(length, max(RUN, wanted // RUNS))
-    starts = np.linspace(0, length - run, max(2, round(wanted / run))).astype(np.intp)
+    starts = np.linspace(0, length - run, max(2, round(wanted / run))).astype(int)
     return np.unique(starts[:, None] + np.arange(run))
 
 
-def rows_of(
-    x: Array, copies: Sequence[Array], names: Sequence[str], chosen: Sequence[int], on_grid: bool
-) -> Rows:
+def rows_of(x: Array, copies: Arrays, names: Names, chosen: Sequence[int], on_grid: bool) -> Rows:
     """Rows, shape (n, N), of some copies.
 
     Parameters
@@ -381,7 +377,7 @@ def uniform_scores(law: KroneckerNoise, rows: Rows) -> Scores:
 def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
-    copies = np.array([copy for *_, copy in parts], dtype=np.intp)
+    copies = np.array([copy for *_, copy in parts], dtype=int)
     return Scores(values, [name for _, name, *_ in parts], grain, copies)
 
 

@@ -14,8 +14,6 @@ Laplace and geometric noise it is «every value of every relevant copy lies at o
 share the confidence. Loose if the event is too rare for the trials: μ above 8, ε above ``ln trials``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -205,7 +203,7 @@ def events(first: Indices, second: Indices) -> Flags:
     s = first.size
     ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
     order = np.argsort(-ratio, kind="stable")
-    rank = np.empty(s, dtype=np.intp)
+    rank = np.empty(s, dtype=int)
     rank[order] = np.arange(s)
     telling = rank[None, :] <= np.arange(s - 1)[:, None]
     return np.unique(np.concatenate([np.eye(s, dtype=bool), telling, ~telling]), axis=0)
@@ -216,7 +214,7 @@ def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
 
     The α-quantile of Beta(k, n − k + 1).
     """
-    k = np.asarray(hits, dtype=np.float64)
+    k = np.asarray(hits, dtype=float)
     return np.where(
         k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0
     )

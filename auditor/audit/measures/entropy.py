@@ -18,8 +18,6 @@ convolution. For other fresh copies, I is at most the sum over single copies, an
 ``½ ln(1 + K Σ 1/r_i) + Σ J_i``. Bounds hold on average over tables, without other leaks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,7 +32,7 @@ from auditor.audit.base.request import CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError, scipy
-from auditor.base.types import Array, Coalition, Coalitions
+from auditor.base.types import Array, Coalition, Coalitions, Names, Pair
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import DataUse, Table
 from auditor.numerics.combination import best_unbiased_combination
@@ -51,7 +49,7 @@ BINS = (10, 1000)
 """Fewest and most bins of an attribute's histogram."""
 
 
-def attribute_histogram(values: Array) -> tuple[Array, Array]:
+def attribute_histogram(values: Array) -> Pair:
     """Edges, shape (B + 1,), and masses, shape (B,).
 
     Freedman–Diaconis bins, but at least one in fifty records, up to 100. Never narrower than the
@@ -70,7 +68,7 @@ def attribute_histogram(values: Array) -> tuple[Array, Array]:
     return edges, counts / len(values)
 
 
-def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
+def lattice_histogram(values: Array, unit: float) -> Pair:
     """Edges, (B + 1,), and masses, (B,), of bins about the points of a lattice.
 
     Raises
@@ -89,7 +87,7 @@ def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
         raise NotApplicable(
             "the noise's unit is too small beside the attribute's range for its entropy to be computed"
         )
-    counts = np.bincount((points - first).astype(np.intp))
+    counts = np.bincount((points - first).astype(int))
     return values[0] + unit * (first - 0.5 + np.arange(len(counts) + 1)), counts / len(values)
 
 
@@ -223,7 +221,7 @@ def entropy_power(nats: Array | float) -> Array:
 
 
 def least_errors(
-    records: RecordLaw, attributes: Sequence[str], K_X: Array, law: NoiseLaw, coalitions: Coalitions
+    records: RecordLaw, attributes: Names, K_X: Array, law: NoiseLaw, coalitions: Coalitions
 ) -> Array:
     """Each attribute's least mean squared error by coalition, shape (B, N).
 

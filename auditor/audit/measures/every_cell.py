@@ -19,8 +19,6 @@ Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Assumed, *not checked*
 pattern have equally distributed noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -132,7 +130,7 @@ def unbiased_errors(X: Array, Y: Array) -> Array:
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
     left = centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)
-    return np.asarray(left / np.sqrt(np.where(told, rest, alone))[:, None])
+    return left / np.sqrt(np.where(told, rest, alone))[:, None]
 
 
 # -- Result of one insider attack on one coalition -------------------------------------------------

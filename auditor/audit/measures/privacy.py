@@ -28,8 +28,6 @@ Groups are numbered by size, never named by value. Groups below ``FEWEST`` sampl
 figure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -41,7 +39,7 @@ from auditor.audit.base.request import ALL, UNBOUNDED, CellContext, Cells
 from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.error_bars import Figure, redraw_bars, with_total
 from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
-from auditor.base.types import Array, Indices
+from auditor.base.types import Array, Indices, Names, Pair
 from auditor.data.columns.scan import Resolution
 from auditor.data.table import Table
 from auditor.numerics.blocks import block_head, row_blocks
@@ -320,9 +318,7 @@ def with_weights(
     )
 
 
-def of_records(
-    X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
-) -> Baseline:
+def of_records(X: Array, attributes: Names, tolerances: Tolerances, stride: int = 1) -> Baseline:
     """Tolerances of every column, and the success of constant guesses.
 
     Parameters
@@ -415,7 +411,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
     return records
 
 
-def wilson(share: Any, n: float) -> tuple[Array, Array]:
+def wilson(share: Any, n: float) -> Pair:
     """Centre and standard error of Wilson's interval of a share of n records."""
     z = Z_95
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -463,7 +459,7 @@ def weighted_records(cells: Cells, tally: Tally, base: Baseline) -> Iterator[Mea
             variance = float(w @ (own - w @ own) ** 2)
             constant = best_constant_share(own, near, w)
             for b in cells.wanted:
-                e = errors[rows, b, j].astype(np.float64)
+                e = errors[rows, b, j].astype(float)
                 counted = {"close": e <= near}
                 if variance > 0:
                     counted["error"] = e**2 / variance

@@ -22,8 +22,6 @@ assign rows one to one are judged on the assignment of largest likeness.
 At most 2,000 targets, evenly spread, are sought among all rows; above 130,000 rows fewer, at least 200.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -341,7 +339,7 @@ def name_rows(
             # the solver prefers the first of tied rows
             order = stream(seed, "assignment").permutation(whole.shape[1])
             _, given = scipy.optimize.linear_sum_assignment(whole[:, order], maximize=True)
-            counter.right = (order[given] == targets).astype(np.float64)
+            counter.right = (order[given] == targets).astype(float)
             counter.count(compared=len(order))
         return
     # each target's own row: the diagonal of a small square

@@ -17,9 +17,7 @@
 is fitted on one half of the records and judged on the other.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -29,7 +27,7 @@ from auditor.audit.base.request import ALL, CellContext
 from auditor.audit.measures.privacy import parts_of_equal_size
 from auditor.audit.numeric.release import Release
 from auditor.base import pd
-from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices
+from auditor.base.types import Array, Arrays, Coalition, Coalitions, Flags, Indices, Options, Pair
 from auditor.data.columns.kinds import as_text, many_alike, number_readings
 from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS
@@ -199,7 +197,7 @@ def blank_records(
 
     For the column with the largest gain.
     """
-    blanks, parts, rows = release.table.blanks, list[tuple[Array, Array]](), 0
+    blanks, parts, rows = release.table.blanks, list[Pair](), 0
     if blanks is None:
         return
     for _, x, copies in release.blocks():
@@ -301,7 +299,7 @@ def noise_figures(
 
 
 def column_figures(
-    context: CellContext, X: Array, shown: Sequence[ShownColumn], originals: Mapping[str, Any]
+    context: CellContext, X: Array, shown: Sequence[ShownColumn], originals: Options
 ) -> Iterator[Measurement]:
     """Yield figures of shown columns; ``originals`` have equal names."""
     everybody, seen, told = context.everybody, set[str](), set[str]()

@@ -19,8 +19,6 @@ Geometry is measured on sampled rows, independent of a copy's unit.
 | ``geometry_clusters`` | adjusted Rand index of 4-means on the copy and on the original | 1 |
 """
 
-from __future__ import annotations
-
 import json
 import math
 import warnings
@@ -162,7 +160,7 @@ def cross_validate(
             steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
             fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
             scores.append(fitted.score(test[held], test_labels[held]))
-    return np.array(scores, dtype=np.float64)
+    return np.array(scores, dtype=float)
 
 
 def utility_records(

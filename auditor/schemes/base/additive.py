@@ -16,8 +16,6 @@ Under ``serial`` li2012, Theorem 4, holds with R ⊗ K_0 for K_0. A block's last
 of their own, on which the block is conditioned.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from bisect import bisect_left
@@ -204,27 +202,6 @@ def serial_law(serial: Memory, table: TableMoments) -> Autoregression | None:
     return found
 
 
-class SerialRows:
-    """Consecutive rows of one block, read in order."""
-
-    def __init__(self, rows: Array) -> None:
-        self._rows, self._given = rows, 0
-
-    @classmethod
-    def drawn(
-        cls, law: Autoregression, shape: tuple[int, int], rng: Rng, before: Array, end: Array | None
-    ) -> SerialRows:
-        """Draw a block after p rows ``before``, conditioned on p rows ``end``."""
-        rows = law.continued(before, rng.standard_normal(shape))
-        if end is not None:
-            law.lead(rows, end)
-        return cls(rows)
-
-    def standard_normal(self, shape: Shape) -> Array:
-        self._given += shape[0]
-        return self._rows[self._given - shape[0] : self._given]
-
-
 def whitened(law: Autoregression, x: Array, copies: Arrays) -> list[Array]:
     """Copies with innovations ``Sigma ⊗ K_0`` in place of serial noise."""
     return [x + law.innovations(copy - x) for copy in copies]
@@ -358,7 +335,6 @@ class AdditiveSampler:
 
     def block(self, index: int, x: Array, out: Arrays, existing: int = 0) -> None:
         uses = Counter(innovation for step in self.steps for innovation, _ in step.fresh)
-        streams = {innovation: self._stream(index, innovation, x.shape) for innovation in uses}
         ahead = self._continued(x) if index == 0 and self.key.past and self.serial else {}
         drawn: dict[int, Array] = {}
         for step in self.steps:
@@ -368,7 +344,7 @@ class AdditiveSampler:
                 y += weight * (x if parent == ORIGINAL else out[parent - 1])
             for innovation, scale in step.fresh:
                 if innovation not in drawn:
-                    drawn[innovation] = self._innovation(streams[innovation], y.shape)
+                    drawn[innovation] = self._innovation(index, innovation, x.shape)
                 y += scale * self._size * drawn[innovation]
                 if uses[innovation] == 1:
                     del drawn[innovation]
@@ -376,30 +352,30 @@ class AdditiveSampler:
             if self.key.grid and step.fresh:
                 snap(y, np.array(self.key.grid))
 
-    def _innovation(self, rng: Rng | SerialRows, shape: Shape) -> Array:
-        if self.distribution != "uniform":
-            g = rng.standard_normal(shape)
-        else:
-            assert not isinstance(rng, SerialRows), "only normals follow on"
+    def _innovation(self, index: int, copy: int, shape: Shape) -> Array:
+        rng = noise_stream(self.key, index, copy, self.levels[copy - 1])
+        if self.distribution == "uniform":
             g = np.sqrt(12.0) * (rng.random(shape) - 0.5)
+        else:
+            g = rng.standard_normal(shape)
+        if self.serial is not None:
+            g = self._following(self.serial, index, copy, g)
         return g if self._root is None else g @ self._root
 
-    def _stream(self, index: int, copy: int, shape: Shape) -> Rng | SerialRows:
-        level, law = self.levels[copy - 1], self.serial
-        rng = noise_stream(self.key, index, copy, level)
-        if law is None:
-            return rng
-        rows, N = shape
+    def _following(self, law: Autoregression, index: int, copy: int, g: Array) -> Array:
+        """Rows of one block that follow on from the block before."""
+        rows, N = g.shape
 
         def joint(block: int) -> Array:
             if block == 0 and self.key.past:
                 return np.zeros((law.order, N))
-            before = noise_stream(self.key, block, copy, level, "before")
+            before = noise_stream(self.key, block, copy, self.levels[copy - 1], "before")
             return law.stationary(before.standard_normal((law.order, N)))
 
-        # only a whole block has a successor
-        end = joint(index + 1) if rows == block_rows(N) else None
-        return SerialRows.drawn(law, (rows, N), rng, joint(index), end)
+        drawn = law.continued(joint(index), g)
+        if rows == block_rows(N):  # only a whole block has a successor
+            law.lead(drawn, joint(index + 1))
+        return drawn
 
     def _continued(self, x: Array) -> dict[int, Array]:
         assert self.serial is not None

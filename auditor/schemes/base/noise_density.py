@@ -12,13 +12,11 @@
 k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, field_validator
 
 from auditor.base import AuditorError, scipy
 from auditor.base.types import Array, Flags, frozen
@@ -27,7 +25,6 @@ from auditor.registry import PluginParameters
 from auditor.results.files import located
 
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
-DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 EXACT_TAIL = 1e4
 """Variance up to which Skellam tails are exact; beyond, relative error 1e-7 to 20 deviations.
 """
@@ -56,7 +53,7 @@ class NoiseDensity:
     Attributes
     ----------
     distribution
-        One of ``DISTRIBUTIONS``.
+        One of ``Distribution``.
     std
         Standard deviation, in data units; > 0.
     unit
@@ -237,7 +234,7 @@ class VarianceShape(PluginParameters):
     v is in squared data units.
     """
 
-    variance: Annotated[float, Field(gt=0)]
+    variance: PositiveFloat
 
 
 class AlongTheData(PluginParameters):
@@ -252,7 +249,7 @@ class SpectrumShape(AlongTheData):
     Largest first; in squared data units.
     """
 
-    spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    spectrum: Annotated[list[NonNegativeFloat], Field(min_length=1)]
 
 
 class DissimilarShape(AlongTheData):
@@ -263,7 +260,7 @@ class DissimilarShape(AlongTheData):
     """
 
     dissimilar: Annotated[float, Field(ge=0, le=1)]
-    variance: Annotated[float, Field(gt=0)]
+    variance: PositiveFloat
 
 
 class MatrixShape(PluginParameters):
@@ -285,7 +282,7 @@ class VariancesShape(PluginParameters):
     In squared data units.
     """
 
-    variances: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    variances: Annotated[list[NonNegativeFloat], Field(min_length=1)]
 
 
 NoiseShape = (

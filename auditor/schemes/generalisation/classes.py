@@ -22,8 +22,6 @@ A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` t
 ``anonymity_size``: mean size of a record's class.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -312,7 +310,7 @@ class Rules(NamedTuple):
     least: Mapping[str, float] = MappingProxyType({})
     most: Mapping[str, float] = MappingProxyType({})
     recursive: tuple[float, int] = (np.inf, 1)
-    confidential: Indices = np.empty(0, dtype=np.intp)
+    confidential: Indices = np.empty(0, dtype=int)
     ground: Ground = "ordered"
 
     def hold(self, codes: Indices, P: Array) -> bool:

@@ -20,8 +20,6 @@ else a replacement (xiao2009, eqs. 3 and 4):
 with ``ρ = p_r/p_l``, and ``p_r = 0`` without a right neighbour.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
@@ -324,6 +322,12 @@ class Segment(NamedTuple):
     tuples: NDArray[np.unsignedinteger]
     values: Codes
 
+    def replay(self, values: Codes, time: float = math.inf) -> Codes:
+        """Values after the events before a time, in place."""
+        stop = np.searchsorted(self.times, time)
+        values[self.tuples[:stop]] = self.values[:stop]
+        return values
+
 
 class ProcessCopies(Copies):
     """The replacement process of one block of tuples."""
@@ -357,24 +361,17 @@ class ProcessCopies(Copies):
         place = min(int(time / STEP), SEGMENTS - 1)
         while len(self._segments) <= place:
             self._grow()
-        segment, values = self._segments[place], self._snapshots[place].copy()
-        stop = int(np.searchsorted(segment.times, time))
-        values[segment.tuples[:stop]] = segment.values[:stop]
-        return values
+        return self._segments[place].replay(self._snapshots[place].copy(), time)
 
     def _grow(self) -> None:
         segment = self._segment(len(self._segments))
-        values = self._snapshots[-1].copy()
-        values[segment.tuples] = segment.values
         self._segments.append(segment)
-        self._snapshots.append(values)
+        self._snapshots.append(segment.replay(self._snapshots[-1].copy()))
 
     def _beyond(self, time: float) -> Codes:
         values = self._forward(HORIZON)
         for place in range(SEGMENTS, int(time / STEP) + 1):
-            segment = self._segment(place)
-            stop = int(np.searchsorted(segment.times, time))
-            values[segment.tuples[:stop]] = segment.values[:stop]
+            self._segment(place).replay(values, time)
         return values
 
     def _segment(self, place: int) -> Segment:

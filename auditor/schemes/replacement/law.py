@@ -27,8 +27,6 @@ Copy j is *redundant* given copy i of higher retention if i predicts it better t
 do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import field, replace
