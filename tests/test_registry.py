@@ -204,10 +204,7 @@ def test_an_unknown_name_lists_the_close_ones():
     ]:
         with pytest.raises(PluginError, match=f"unknown {kind} '{wrong}'; did you mean '{close}'"):
             registry.get(kind, wrong)
-        with pytest.raises(
-            PluginError, match=f"no plugin is called '{wrong}'; did you mean '{close}'"
-        ):
-            registry.find(wrong)
+        assert not registry.find(wrong)
 
 
 def command(site, *arguments, cwd):

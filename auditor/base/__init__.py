@@ -77,10 +77,12 @@ def nearest(name: object, known: Iterable[str]) -> str:
     Names from files are quoted and shortened, unlike in `auditor.base.did_you_mean`.
     """
     names = list(known)
-    close = closest(name, names)
-    if close:
-        return "; did you mean " + " or ".join(quoted(match) for match in close) + "?"
-    return f"; valid are {listed(names)}" if names else ""
+    return _close(name, names) or (f"; valid are {listed(names)}" if names else "")
+
+
+def _close(name: object, known: list[str]) -> str:
+    close = " or ".join(map(quoted, closest(name, known)))
+    return f"; did you mean {close}?" if close else ""
 
 
 def counted(number: int, noun: str) -> str:
@@ -333,14 +335,7 @@ class ScenarioError(AuditorError):
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """``; did you mean 'llse'?``, or the list of valid names."""
     names = sorted(set(known))
-    close = closest(name, names)
-    if close:
-        return (
-            "; did you mean "
-            + " or ".join(shortened(repr(match), LONGEST_LIST // 4) for match in close)
-            + "?"
-        )
-    return "; valid are " + _enumerated(names) if names else ""
+    return _close(name, names) or ("; valid are " + _enumerated(names) if names else "")
 
 
 def _enumerated(names: list[str]) -> str:

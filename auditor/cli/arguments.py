@@ -211,20 +211,19 @@ def one_line_warnings() -> Iterator[None]:
     """Print every distinct warning as one line."""
     from auditor.process.containment import tell_warning
 
-    with warnings.catch_warnings(record=True) as caught:
+    told: list[str] = []
+
+    def show(message: Any, category: Any, filename: str, lineno: int, *_: Any, **__: Any) -> None:
+        if not issubclass(category, AuditorWarning):
+            tell_warning(category, filename, lineno)
+        elif (text := f"warning: {message}") not in told:
+            told.append(text)
+            say(bounded(text))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", AuditorWarning)
-        try:
-            yield
-        finally:
-            for message in dict.fromkeys(
-                str(each.message) for each in caught if issubclass(each.category, AuditorWarning)
-            ):
-                say(bounded(f"warning: {message}"))
-            for category, file, line in dict.fromkeys(
-                (each.category, each.filename, each.lineno) for each in caught
-            ):
-                if not issubclass(category, AuditorWarning):
-                    tell_warning(category, file, line)
+        warnings.showwarning = show
+        yield
 
 
 FIELD = re.compile(r"`([\w-]+):(?: ([\w-]+))?`")

@@ -84,23 +84,18 @@ def page(name: str) -> str:
     """
     from auditor.scenario.read import find_scenario  # start-up
 
+    if found := registry.find(name):
+        return "\n\n".join(map(_plugin_page, found))
+    if metric := metrics.METRICS.get(metrics.canonical(name)):
+        return f"{metric.name}: a metric, in {metric.unit}\n\n{metric.meaning}"
     try:
-        return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))
-    except PluginError:
-        metric = metrics.METRICS.get(metrics.canonical(name))
-        if metric is not None:
-            return f"{metric.name}: a metric, in {metric.unit}\n\n{metric.meaning}"
-        try:
-            return find_scenario(name).read_text(encoding="utf-8").rstrip()
-        except (AuditorError, OSError):
-            names = [
-                *registry.everything(),
-                *metrics.METRICS,
-                *(path.stem for path in shipped_scenarios()),
-            ]
-            raise PluginError(
-                f"no plugin, metric or scenario is called {name!r}{did_you_mean(name, names)}"
-            ) from None
+        return find_scenario(name).read_text(encoding="utf-8").rstrip()
+    except (AuditorError, OSError):
+        shipped = (path.stem for path in shipped_scenarios())
+        known = [*registry.everything(), *metrics.METRICS, *shipped]
+        raise PluginError(
+            f"no plugin, metric or scenario is called {name!r}{did_you_mean(name, known)}"
+        ) from None
 
 
 def _plugin_page(cls: type[registry.Plugin]) -> str:

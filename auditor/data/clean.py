@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Names, Options, frozen, unprinted
+from auditor.base.types import Array, Flags, Names, frozen, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
     Attribute,
+    Bin,
     CategoricalTable,
     Categories,
     bins_between,
@@ -86,7 +87,7 @@ class Cleaned:
     content: Array | Scratch
     attributes: tuple[Attribute, ...]
     blanks: Flags | None
-    bins: Mapping[str, Options]
+    bins: Mapping[str, Bin]
     make: Callable[[], Cleaned]
 
     @property
@@ -118,14 +119,14 @@ class Cleaned:
             return CategoricalTable(attributes, _held(FileCodes(rows, attributes, places)))
         return CategoricalTable(attributes, _sealed(codes_from(self.content, attributes, places)))
 
-    def _bins(self, name: str, rule: Options, scan: Scan) -> Attribute:
-        j, ((kind, argument),) = self.numeric.index(name), rule.items()
-        if kind == "edges":
-            return bins_between(name, np.array(argument, dtype=float))
-        if kind == "equal-width":
-            return bins_between(name, np.linspace(scan.low[j], scan.high[j], argument + 1))
+    def _bins(self, name: str, rule: Bin, scan: Scan) -> Attribute:
+        j = self.numeric.index(name)
+        if rule.edges:
+            return bins_between(name, np.array(rule.edges))
+        if rule.equal_width:
+            return bins_between(name, np.linspace(scan.low[j], scan.high[j], rule.equal_width + 1))
         column = np.concatenate([x[:, j] for x in _blocks(self.content, 1)])
-        shares = np.linspace(0, 1, argument + 1)
+        shares = np.linspace(0, 1, (rule.quantile or 1) + 1)
         return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 

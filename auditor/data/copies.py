@@ -336,12 +336,12 @@ def _columns(
     names = table.attributes if data is None else data.names
     had, lacking = ([n for n in names if (n in known) == there] for there in (True, False))
     others = [name for name in known if name not in (*names, "")]
-    frame = whole_frame(pieces, had, None) if had else pd.DataFrame()
+    frame = whole_frame(pieces, had) if had else pd.DataFrame()
     if data is None:
         frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
         frame = as_numbers(frame)
     if lacking and others:
-        shown = whole_frame(pieces, others, None)
+        shown = whole_frame(pieces, others)
         shown = as_numbers(shown) if data is None else shown
         if data is None:
             X = pd.DataFrame(table.values, columns=list(names))

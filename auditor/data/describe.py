@@ -205,9 +205,7 @@ def renamed_in(source: str, found: Description, copies: Names) -> dict[str, str]
         lacking = [c.name for c in found.columns if c.used and c.name not in names]
         others = [name for name in names if name not in ours]
         if lacking and others:
-            renamed |= renamed_columns(
-                whole_frame(pieces, lacking, None), whole_frame(parts, others, None)
-            )
+            renamed |= renamed_columns(whole_frame(pieces, lacking), whole_frame(parts, others))
     return renamed
 
 
@@ -258,10 +256,8 @@ def _sampled(pieces: Sequence[Piece], names: Names) -> tuple[list[pd.DataFrame],
     if all(piece.rows >= 0 for piece in pieces):
         most = max(FEWEST_ROWS, MOST_CELLS // (len(names) * len(taken)))
         taken = [replace(piece, rows=min(piece.rows, most)) for piece in taken]
-        return [whole_frame([piece], names, None) for piece in taken], sum(
-            piece.rows for piece in pieces
-        )
-    runs = [whole_frame([piece], names, None) for piece in taken]
+        return [whole_frame([piece], names) for piece in taken], sum(piece.rows for piece in pieces)
+    runs = [whole_frame([piece], names) for piece in taken]
     share = size_of_values(taken, 1) / size_of_values(pieces, 1)
     return runs, round(sum(map(len, runs)) / share)
 

@@ -136,7 +136,7 @@ def load_table(
     (('petal_length',), (50, 1))
     """
     rows, missing, order, key, unit = use.rows, use.missing, use.order, use.key, use.unit
-    columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
+    columns, chosen = Categories(use.bin, use.categorical).beside_columns(use.columns, use.dates)
     beside = {of: getattr(use, of) for of in ("key", *NOT_AUDITED)}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")

@@ -24,7 +24,7 @@ from auditor.data.columns.categorical_table import (
     product,
     split,
 )
-from auditor.data.columns.checks import Series, check_finite
+from auditor.data.columns.checks import Series, cells_where, refuse_columns
 from auditor.data.table import Table
 from auditor.results.table_register import ColumnPrints, key_name
 
@@ -84,7 +84,6 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         raise DataError(
             f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}"
         )
-    check_finite(names, values)
     table = Table(names, values, source="array")
     table.check(varied)
     return replace(table, scanned=table.scan)  # kept if part of the table is replaced
@@ -92,9 +91,7 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
 
 def copy_values(copy: Microdata) -> Array:
     """Copy as an array, shape (n, columns); may be constant."""
-    values, names = _numbers(copy)
-    check_finite(names, values)
-    return values
+    return _numbers(copy)[0]
 
 
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
@@ -113,7 +110,14 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     names = tuple(map(str, frame.columns))
     if len(set(names)) != len(names):
         raise DataError("two columns have the same name")
-    return np.ascontiguousarray(frame.to_numpy(float, na_value=np.nan)), names
+    values = np.ascontiguousarray(frame.to_numpy(float, na_value=np.nan))
+    infinite = np.isinf(values)
+    refuse_columns(
+        names,
+        infinite.any(axis=0),
+        lambda j: f"has {cells_where(infinite[:, j], 'infinite value')}",
+    )
+    return values, names
 
 
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:

@@ -533,7 +533,7 @@ class DataUse(Form):
     """columns that every copy shows unperturbed, as a place; not audited"""
     first_batch: Annotated[Whole, Field(ge=2)] | None = None
     """records of the first batch, to which noise is scaled"""
-    bin: dict[str, Bin] | None = None
+    bin: Annotated[dict[str, Bin], _by_column(dict[str, Bin])] = Field({})
     """columns cut into classes, for uniform schemes"""
     categorical: Annotated[
         dict[str, Domain | None], _by_column(str | list[str] | dict[str, Domain | None])
@@ -559,9 +559,8 @@ class DataUse(Form):
         for name in self.dates:
             if name in self.categorical:
                 raise FieldError("cannot be taken as categories as well", "dates", name)
-        bins = self.bin or {}
         for name in self.hierarchies:
-            if self.standardize or name in {**bins, **self.categorical, **self.dates}:
+            if self.standardize or name in {**self.bin, **self.categorical, **self.dates}:
                 why = "cannot be binned, standardized or taken as categories or dates as well"
                 raise FieldError(why, "hierarchies", name)
         beside = (*self.dates, *self.hierarchies, *self.categorical)
@@ -579,17 +578,9 @@ class DataUse(Form):
         for of, why in NOT_AUDITED.items():
             value = getattr(self, of)
             for name in value if isinstance(value, list) else [value]:
-                if name in (*audited, *bins):
+                if name in (*audited, *self.bin):
                     raise FieldError(f"names column {name!r}, which is audited{why}", of)
         return self
-
-    @property
-    def bins(self) -> Plain:
-        """Rules of columns cut into classes."""
-        return {
-            name: rule.model_dump(by_alias=True, exclude_none=True)
-            for name, rule in (self.bin or {}).items()
-        }
 
     @property
     def as_stored(self) -> bool:

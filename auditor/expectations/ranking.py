@@ -40,7 +40,7 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
-from auditor.scenario.read_plugins import KnowledgeError, parse_coalitions, parse_knowledge
+from auditor.scenario.read_plugins import parse_coalitions, parse_knowledge
 
 Pairs = Sequence[tuple[Cell, Cell]]
 
@@ -99,7 +99,7 @@ def alike(first: Sequence[Cell], second: Sequence[Cell], *others: str) -> Pairs:
 def _label(name: Any) -> str:
     try:
         return parse_knowledge(name).label
-    except KnowledgeError:
+    except ValueError:
         return str(name)
 
 

@@ -15,8 +15,8 @@ from auditor.runs.arguments import make_plugin
 from auditor.runs.estimate_categories import CategoricalEstimate, estimate_categories
 from auditor.runs.estimate_numbers import Estimate, estimate_numbers
 from auditor.runs.perturb import Release
-from auditor.scenario.problems import plain
-from auditor.scenario.read_plugins import KnowledgeError, parse_coalitions, parse_knowledge
+from auditor.scenario.problems import FormError, plain
+from auditor.scenario.read_plugins import parse_coalitions, parse_knowledge
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -86,7 +86,7 @@ def knowledge_of(value: Any) -> Knowledge:
     """
     try:
         return parse_knowledge(plain(value))
-    except KnowledgeError as error:
+    except FormError as error:
         raise AuditorError(f"knowledge {error}") from None
 
 

@@ -123,19 +123,14 @@ class Range(Levels):
     """whether every replicate draws levels anew"""
 
     @property
-    def kind(self) -> str:
-        """The given kind of range."""
-        return next(kind for kind in RANGES if getattr(self, kind.replace("-", "_")) is not None)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The lowest and the highest level."""
-        low, high = getattr(self, self.kind.replace("-", "_"))
-        return low, high
+    def given(self) -> tuple[str, tuple[float, float]]:
+        """Kind of range, and the lowest and the highest level."""
+        fields = self.model_dump(by_alias=True)
+        return next((kind, tuple(fields[kind])) for kind in RANGES if fields[kind])
 
     @model_validator(mode="after")
     def _drawable(self) -> Range:
-        kind, (low, high) = self.kind, self.ends
+        kind, (low, high) = self.given
         if low > high:
             raise FieldError(f"needs low ≤ high; got [{low:g}, {high:g}]", kind)
         if kind == "log-uniform" and low <= 0:
@@ -154,7 +149,7 @@ class Range(Levels):
         Random levels depend only on seed and range, and on the replicate if ``each_replicate``. A
         larger count extends the draws of a smaller one.
         """
-        kind, (low, high), count = self.kind, self.ends, max(self.count, self.out_of)
+        (kind, (low, high)), count = self.given, max(self.count, self.out_of)
         # the first replicate keeps the common draws
         again = (replicate,) if self.each_replicate and replicate > 1 else ()
         rng = stream(seed, "levels", kind, low, high, *again)

@@ -303,7 +303,7 @@ def assemble(
     knowledge = tuple(state for state in states if state is not None)
     asked = fields.get("attacks")
     if asked == EVERY or (isinstance(asked, list) and EVERY in asked):
-        categories = data is not None and bool(data.bins or data.categorical)
+        categories = data is not None and bool(data.bin or data.categorical)
         every = every_attack(schemes, knowledge, categories=categories)
         items = asked if isinstance(asked, list) else [asked]
         fields["attacks"] = [
@@ -358,7 +358,7 @@ def with_shared_key(
     if data is None or not keys:
         return data, tuple(schemes)
     where = ("schemes",) if own is None else ("data", "key")
-    audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies, *data.dates)
+    audited = (*(data.columns or ()), *data.bin, *data.categorical, *data.hierarchies, *data.dates)
     if len(keys) > 1:
         wanted = "must name one key column for the whole scenario"
         problems.add(where, f"{wanted}; here are {listed(keys)}")

@@ -42,7 +42,7 @@ from auditor.scenario.model import (
     SchemeUse,
     parse_levels,
 )
-from auditor.scenario.problems import FormError, Problems, read_entry
+from auditor.scenario.problems import Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
 
 
@@ -151,11 +151,7 @@ def _of_categories(use: Any, data: Any) -> Any:
 
 
 def _adds_noise(law: Any) -> bool:
-    if not isinstance(law, Mapping):
-        return False
-    name: Any = law.get("scheme")
-    known = name in registry.names("scheme")
-    return "covariance" in law or (known and registry.get("scheme", name).adds_noise)
+    return isinstance(law, Mapping) and ("covariance" in law or _is_additive(law.get("scheme")))
 
 
 def _is_additive(name: Any) -> bool:
@@ -210,7 +206,7 @@ def untried(scenario: Scenario) -> list[str]:
     every = every_attack(
         scenario.schemes,
         scenario.knowledge,
-        categories=bool(scenario.data.bins or scenario.data.categorical),
+        categories=bool(scenario.data.bin or scenario.data.categorical),
     )
     used = {use.name for use in scenario.attacks}
     return [entry["name"] for entry in every if used and entry["name"] not in used]
@@ -311,18 +307,13 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
     # stated levels are checked with the data
     if levels is None or levels.currency is not None:
         return
-    ends = levels.ends if isinstance(levels, Range) else levels.values or ()
+    ends = levels.given[1] if isinstance(levels, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
         # the last level of the shortest prefix with this message is wrong
-        culprit = next(
-            (k for k in range(len(ends)) if _refusal(scheme, ends[: k + 1]) == message), None
-        )
-        exact = levels.values is not None and culprit is not None and len(ends) > 1
-        problems.add(
-            (*path, culprit) if exact and culprit is not None else path,
-            f"cannot be used: {message}",
-        )
+        place = next(k for k in range(len(ends)) if _refusal(scheme, ends[: k + 1]) == message)
+        exact = levels.values is not None and len(ends) > 1
+        problems.add((*path, place) if exact else path, f"cannot be used: {message}")
 
 
 def _refusal(scheme: Any, levels: Sequence[float]) -> str | None:
@@ -391,16 +382,12 @@ def _source_parameters(source: str, own: Plain, problems: Problems, base: FilePa
     return {}
 
 
-KnowledgeError = FormError
-"""Invalid knowledge; ``found`` has relative places and messages."""
-
-
 def parse_knowledge(value: Any) -> Knowledge:
     """Parse a state of knowledge from a scenario or a Python call.
 
     Raises
     ------
-    KnowledgeError
+    FormError
         Invalid knowledge, with the place and the expected form.
     """
     if isinstance(value, Knowledge):

@@ -123,7 +123,7 @@ def bounded(scheme, copies=2, **parameters):
     made = make_plugin("scheme", scheme, {"noise": "bounds", **parameters})
     return candidates.AddedNoise(
         copies, 4.0, made, TableMoments(np.zeros(2), K, 1000, spans), candidates.mean_loss, 1e-6,
-        grid=candidates.noise_grid(-12, 3),
+        grid=candidates.noise_grid(-12),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ CANDIDATE = SimpleNamespace(
     name="corner-wave", curve="", places=len(LEVELS), levels=lambda place: (LEVELS[place],),
     unknown=lambda levels: levels[0] / (1.0 + levels[0]),
 )  # fmt: skip
-ASKED = SimpleNamespace(target=0.5, data={}, strongest=lambda result, near: result)
+ASKED = Asked({}, 0.5, 60_000, 1, False, {})
 GAINS = {"llse": 1.0, "serial-filter": 0.2}
 
 
@@ -32,15 +32,16 @@ def audits(monkeypatch):
 
     def left(self, place):
         tried.append(place)
-        return share(self.attacks, LEVELS[place], 0.9 if "rows" in self.data else 1.0)
+        return share(self.attacks, LEVELS[place], 0.9 if "rows" in self.asked.data else 1.0)
 
     monkeypatch.setattr(Check, "left", left)
+    monkeypatch.setattr(Asked, "strongest", lambda self, result, near: result)
     return tried
 
 
 @pytest.mark.parametrize("start", [0, 30, 100])
 def test_the_first_place_that_leaves_the_target_is_found_in_few_audits(audits, start):
-    check = Check(ASKED, CANDIDATE, {}, ["serial-filter"])
+    check = Check(ASKED, CANDIDATE, ["serial-filter"])
     found = check.first(start, share(["serial-filter"], LEVELS[start]))
     assert share(["serial-filter"], LEVELS[found]) >= 0.5
     assert share(["serial-filter"], LEVELS[max(0, found - 2)]) < 0.5
@@ -48,9 +49,8 @@ def test_the_first_place_that_leaves_the_target_is_found_in_few_audits(audits, s
 
 
 def test_rows_that_leave_less_than_the_sample_get_more_noise(audits):
-    place = Check(ASKED, CANDIDATE, {}, ["serial-filter"]).first(
-        60, share(["serial-filter"], LEVELS[60])
-    )
+    check = Check(ASKED, CANDIDATE, ["serial-filter"])
+    place = check.first(60, share(["serial-filter"], LEVELS[60]))
     result = {name: share([name], LEVELS[place]) for name in GAINS}
     chosen = SimpleNamespace(all_rows=60_000, data={})
     more, note = checked_place(ASKED, CANDIDATE, place, result, chosen)

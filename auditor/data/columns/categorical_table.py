@@ -19,17 +19,7 @@ import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from auditor.base import DataError, counted, pd, quoted
-from auditor.base.types import (
-    Array,
-    Codes,
-    Indices,
-    Integers,
-    Names,
-    Options,
-    Plain,
-    frozen,
-    unprinted,
-)
+from auditor.base.types import Array, Codes, Indices, Integers, Names, Plain, frozen, unprinted
 from auditor.data.columns.checks import Series, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.registry.parameters import (
@@ -329,15 +319,13 @@ class Categories:
 
     Attributes
     ----------
-    bins
-        Column → ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": […]}``.
     domains
         Column → declared domain, or None for the observed one.
     beside
         Columns of ``domains`` excluded from the numeric table, even if numeric.
     """
 
-    bins: Mapping[str, Options] = field(default_factory=dict)
+    bins: Mapping[str, Bin] = field(default_factory=dict)
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 

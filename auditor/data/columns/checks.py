@@ -179,16 +179,6 @@ def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**found)
 
 
-def check_finite(names: Names, values: Array) -> None:
-    """Raise `DataError` if a value is infinite."""
-    infinite = np.isinf(values)
-    refuse_columns(
-        names,
-        infinite.any(axis=0),
-        lambda j: f"has {cells_where(infinite[:, j], 'infinite value')}",
-    )
-
-
 def missing_codes(names: Names, x: Array) -> list[str]:
     """Question on each column with a far, repeated extreme, like 9999999.
 
@@ -528,13 +518,9 @@ def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
     >>> follows_the_one_before([pd.Series([1.0, 2.0, 4.0, 3.0, 9.0, 11.0])])
     (0.7, 5)
     """
-    ranks = pd.concat(runs, ignore_index=True).rank()
-    # no neighbours across runs
-    ends = np.cumsum([len(run) for run in runs])[:-1] - 1
-    now, after = ranks.to_numpy()[:-1], ranks.to_numpy()[1:]
-    pairs = ~(np.isnan(now) | np.isnan(after))
-    pairs[ends[ends >= 0]] = False
-    now, after = now[pairs], after[pairs]
-    if len(now) < 3 or np.ptp(now) == 0 or np.ptp(after) == 0:
-        return 0.0, int(pairs.sum())
-    return round(float(np.corrcoef(now, after)[0, 1]), 12), int(pairs.sum())
+    ranks = pd.concat(runs, keys=range(len(runs))).rank()
+    before = ranks.groupby(level=0).shift()  # no neighbours across runs
+    pairs = pd.concat([before, ranks], axis=1).dropna().to_numpy()
+    if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
+        return 0.0, len(pairs)
+    return round(float(np.corrcoef(pairs.T)[0, 1]), 12), len(pairs)

@@ -23,7 +23,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import ceil, gcd, isnan, nan
 from operator import add
@@ -42,9 +42,20 @@ Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Scan of some rows; ``digests`` are SHA-256 of each block."""
+@unprinted
+class Scan:
+    """Result of a pass over some rows, or all.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,)
+    products : ndarray of shape (N, N)
+        ``P``.
+    low, high : ndarrays of shape (N,)
+        Least and largest value.
+    digests
+        SHA-256 of each block.
+    """
 
     rows: int
     mean: Array
@@ -53,9 +64,24 @@ class Part:
     high: Array
     digests: bytes
 
+    @property
+    def covariance(self) -> Array:
+        """Covariance with divisor n."""
+        return self.products / self.rows
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the blocks' digests."""
+        return hashlib.sha256(self.digests).hexdigest()
+
+    @property
+    def largest(self) -> Array:
+        """Largest absolute values, shape (N,)."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
     @classmethod
-    def of(cls, x: Array, shift: Array) -> Part:
-        """Scan of one block, shape (b, N)."""
+    def of(cls, x: Array, shift: Array) -> Scan:
+        """Scan of one block, shape (b, N), less ``shift``."""
         columns = np.array(x.T, order="C")  # for fast loops
         low, high = columns.min(axis=1), columns.max(axis=1)
         columns -= shift[:, None]
@@ -64,10 +90,10 @@ class Part:
         digest = hashlib.sha256(np.ascontiguousarray(x).data).digest()
         return cls(len(x), mean, columns @ columns.T, low, high, digest)
 
-    def __add__(self, other: Part) -> Part:
+    def __add__(self, other: Scan) -> Scan:
         rows = self.rows + other.rows
         apart, share = other.mean - self.mean, other.rows / rows
-        return Part(
+        return Scan(
             rows,
             self.mean + apart * share,
             self.products + other.products + np.outer(apart, apart) * (self.rows * share),
@@ -75,34 +101,6 @@ class Part:
             np.maximum(self.high, other.high),
             self.digests + other.digests,
         )
-
-
-@unprinted
-class Scan:
-    """Result of one pass over a table.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (N,)
-    covariance : ndarray of shape (N, N)
-        Divisor n.
-    low, high : ndarrays of shape (N,)
-        Least and largest value.
-    digest
-        SHA-256 over the blocks' digests.
-    """
-
-    rows: int
-    mean: Array
-    covariance: Array
-    low: Array
-    high: Array
-    digest: str
-
-    @property
-    def largest(self) -> Array:
-        """Largest absolute values, shape (N,)."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
 @unprinted
@@ -131,10 +129,10 @@ def scan(read: Read, rows: int, width: int) -> Scan:
     """Scan of a table of finite numbers."""
     blocks = row_blocks(rows, width)
 
-    def scan_stripe(stripe: tuple[int, int]) -> Part:
+    def scan_stripe(stripe: tuple[int, int]) -> Scan:
         # overflow is refused later, by name
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return reduce(add, (Part.of(read(*block), shift) for block in blocks[slice(*stripe)]))
+            return reduce(add, (Scan.of(read(*block), shift) for block in blocks[slice(*stripe)]))
 
     with one_thread():  # sums depend on the number of threads
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -144,8 +142,7 @@ def scan(read: Read, rows: int, width: int) -> Scan:
             # a small table is finished before a thread starts
             parts = in_threads(scan_stripe, cuts) if len(cuts) > 1 else map(scan_stripe, cuts)
             whole = reduce(add, parts)
-    digest, covariance = hashlib.sha256(whole.digests).hexdigest(), whole.products / whole.rows
-    return Scan(whole.rows, shift + whole.mean, covariance, whole.low, whole.high, digest)
+    return replace(whole, mean=shift + whole.mean)
 
 
 T = TypeVar("T")

@@ -141,12 +141,8 @@ def _numbers(batch: pa.RecordBatch, path: Path) -> dict[str, Any] | None:
         for column in batch.columns
     ):
         return None
-    kinds = [column.type.to_pandas_dtype() for column in batch.columns]
-    return {
-        # `to_numpy` imports pandas
-        name: np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
-        for name, column, kind in zip(batch.schema.names, batch.columns, kinds, strict=True)
-    }
+    # `to_numpy` imports pandas
+    return dict(zip(batch.schema.names, map(np.from_dlpack, batch.columns), strict=True))
 
 
 @remembered(files=16)
@@ -226,7 +222,7 @@ def frames_of(
             left -= piece.rows
 
 
-def whole_frame(pieces: Sequence[Piece], names: Names, rows: int | None) -> pd.DataFrame:
+def whole_frame(pieces: Sequence[Piece], names: Names, rows: int | None = None) -> pd.DataFrame:
     """Columns of any kind, in memory."""
     return joined_frames(frames_of(pieces, names, rows))
 

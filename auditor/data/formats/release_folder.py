@@ -21,7 +21,6 @@ import numpy as np
 
 from auditor.base import AuditorError, pa, pd, pq, without_formula
 from auditor.base.types import Options, Plain
-from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
 MANIFEST = "release.json"
@@ -258,8 +257,3 @@ class _File:
             with suppress(OSError, pa.ArrowException):  # abandoned: the disk may be full
                 self._writer.close()
         self._handle.close()
-
-
-def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
-    """Columns of one copy, in memory."""
-    return whole_frame(pieces_of(path.resolve(strict=True)), names, None)

@@ -33,7 +33,9 @@ MOST_ATTRIBUTES = 5000
 ROUNDING = 1e-10
 """Share of the largest below which eigenvalues and asymmetries count as rounding."""
 
-Eigenvalue = Annotated[float, Field(ge=0)]
+Spectrum = Annotated[
+    list[Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=MOST_ATTRIBUTES)
+]
 
 
 class TwoLevels(PluginParameters):
@@ -78,12 +80,6 @@ class TwoLevels(PluginParameters):
         ) / self.count
 
 
-def _shape(value: Any) -> str:
-    if isinstance(value, dict | TwoLevels):
-        return "levels"
-    return "list" if isinstance(value, list) else "number"
-
-
 @register
 class Gaussian(Synthetic):
     """Synthetic Gaussian records with any covariance or spectrum.
@@ -105,19 +101,13 @@ class Gaussian(Synthetic):
     class Parameters(PluginParameters):
         """The law of the records; either ``covariance`` or ``spectrum``."""
 
-        mean: Annotated[
-            Annotated[float, Tag("number")] | Annotated[list[float], Tag("list")],
-            Discriminator(_shape),
-        ] = 0.0
+        mean: float | list[float] = 0.0
         """Mean, one for all attributes or one for each, in data units."""
         covariance: list[list[float]] | None = Field(None, min_length=1, max_length=MOST_ATTRIBUTES)
         """N rows of N: symmetric and positive semidefinite; may be singular. In squared data units."""
         spectrum: (
             Annotated[
-                Annotated[TwoLevels, Tag("levels")]
-                | Annotated[
-                    list[Eigenvalue], Tag("list"), Field(min_length=1, max_length=MOST_ATTRIBUTES)
-                ],
+                Annotated[TwoLevels, Tag("levels")] | Annotated[Spectrum, Tag("list")],
                 Discriminator(lambda value: "list" if isinstance(value, list) else "levels"),
             ]
             | None

@@ -14,7 +14,7 @@ import yaml
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.base import AuditorError
-from auditor.base.types import Names, Options, frozen
+from auditor.base.types import Names, frozen
 from auditor.process.containment import Interrupted
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
@@ -55,18 +55,17 @@ def is_serial(name: str) -> bool:
 
 @frozen
 class Check:
-    """Audits of one draw, on some rows and against some attacks."""
+    """Audits of one draw against some attacks."""
 
     asked: Asked
     candidate: Candidate
-    data: Options
     attacks: Names
 
     def left(self, place: int) -> float:
         """Share unknown of the worst attribute at a place of the grid."""
-        scenario = self.asked.scenario(self.candidate.name, self.candidate.sufficient(place))
-        scenario |= {"data": dict(self.data), "attacks": list(self.attacks), "replicates": 1}
-        return self.asked.exposed(self.asked.measured(scenario)).unknown
+        levels = self.candidate.sufficient(place)
+        result = self.asked.audit(self.candidate.name, levels, self.attacks, 1)
+        return self.asked.exposed(result).unknown
 
     def first(self, place: int, share: float) -> int:
         """Place near the first that leaves the target, from the share left at one."""
@@ -91,7 +90,7 @@ def checked_place(
     shares = asked.strongest(result, math.inf)
     near = NEAR * min(shares.values())
     attacks = sorted(name for name, share in shares.items() if share <= near or is_serial(name))
-    check = Check(asked, candidate, {**chosen.data, "rows": rows}, attacks)
+    check = Check(replace(asked, data={**chosen.data, "rows": rows}), candidate, attacks)
     share = check.left(place)
     note = f"checked on the first {rows:,} records, in order"
     if share >= asked.target:
@@ -115,7 +114,7 @@ def shuffled_note(
     if least < min(LESS * min(serial), CUT * asked.target):
         return None
     attacks = [name for name, share in others.items() if share <= NEAR * least]
-    there = Check(asked, candidate, asked.data, attacks).first(place, least)
+    there = Check(asked, candidate, attacks).first(place, least)
     if LESS * candidate.levels(there)[0] > candidate.levels(place)[0]:
         return None
     now, then = candidate.levels(place)[0], candidate.levels(there)[0]

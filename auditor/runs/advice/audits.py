@@ -145,12 +145,10 @@ class Asked:
         ------
         AuditorError
             The data or the levels cannot be used, or an attack or the scheme failed.
+        Interrupted
+            By a signal.
         """
-        return self.measured(self.scenario(scheme, levels, "", attacks, draws))
-
-    def measured(self, scenario: Plain) -> AuditResult:
-        """Results of a scenario; raises as `audit`, and Interrupted by a signal."""
-        checked = read_scenario(scenario)
+        checked = read_scenario(self.scenario(scheme, levels, "", attacks, draws))
         check_data(checked)
         result = run_scenario(checked)
         if result.partial is not None and result.partial.signal is not None:
@@ -225,9 +223,17 @@ class Asked:
     def exposed(self, result: AuditResult) -> Exposed:
         """Cell that may end lowest in one release."""
         _, every = self._cells(result, self.target)
-        return min(
-            map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition))
-        )
+        found = [
+            Exposed(
+                one.value or 0.0,
+                Z_95 * (one.std_error or 0.0),
+                str(one.attack),
+                one.attribute,
+                one.coalition,
+            )
+            for one in every
+        ]
+        return min(found, key=lambda one: (one.unknown - one.half, len(one.coalition)))
 
     @property
     def _whole(self) -> dict[str, str]:
@@ -323,13 +329,6 @@ def astray(one: Measurement, draws: int, z: float) -> float:
     return (d - z) * (one.std_error or 0.0)
 
 
-def _exposed(one: Measurement) -> Exposed:
-    assert one.value is not None
-    return Exposed(
-        one.value, Z_95 * (one.std_error or 0.0), str(one.attack), one.attribute, one.coalition
-    )
-
-
 def coalitions(copies: int) -> list[Any]:
     """Coalitions to audit among so many copies.
 
@@ -382,10 +381,13 @@ class Trials:
             if place is None:
                 return None
 
-            def meets(at: int, audited: Callable[[Candidate, int], Tried] = audited) -> bool:
-                return audited(candidate, at).met
-
-            place = weakest(meets, place, candidate.places, first, partial(self.guess, candidate))
+            place = weakest(
+                lambda at, audited=audited: audited(candidate, at).met,  # type: ignore[misc]
+                place,
+                candidate.places,
+                first,
+                partial(self.guess, candidate),
+            )
             first = place or 0
             if candidate.curve:
                 self.reached[candidate.curve] = candidate.places if place is None else place

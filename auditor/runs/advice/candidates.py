@@ -51,15 +51,15 @@ Loss = Callable[[Array, Array], float]
 """Of the table's covariance and the noise's in one copy."""
 
 
-def noise_grid(low: int = -3, high: int = 3) -> Levels:
-    """Geometric noise multiples, ``10^low`` to ``10^high``, to 3 digits.
+def noise_grid(low: int = -3) -> Levels:
+    """Geometric noise multiples, ``10^low`` to 1000, to 3 digits.
 
     Examples
     --------
-    >>> noise_grid(0, 1)[:15]
+    >>> noise_grid(0)[:15]
     (1.0, 1.1, 1.21, 1.33, 1.47, 1.62, 1.78, 1.96, 2.15, 2.37, 2.61, 2.87, 3.16, 3.48, 3.83)
     """
-    steps = range(low * STEPS, high * STEPS + 1)
+    steps = range(low * STEPS, 3 * STEPS + 1)
     return tuple(float(f"{10 ** (step / STEPS):.3g}") for step in steps)
 
 

@@ -98,16 +98,19 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
             raise AuditorError(
                 "; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]])
             )
-    data: Plain = {"source": source, **({} if columns is None else {"columns": list(columns)})}
+    blank = 0
     if is_file(source) and columns is not None:
         blank = int(read_columns(source, columns).isna().any(axis=1).sum())
-        data |= {"missing": "drop"} if blank else {}
-        notes += (
-            [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
-        )
-    data |= {"categorical": dict.fromkeys(columns or ())} if categories else {}
-    data |= {"shown": list(shown)} if shown else {}
-    data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
+    if blank:
+        notes.append(f"{counted(blank, 'record')} with blanks left out (missing: drop)")
+    stated: Plain = {
+        "columns": list(columns or ()),
+        "missing": "drop" * bool(blank),
+        "categorical": dict.fromkeys(columns or ()) if categories else {},
+        "shown": list(shown),
+        "bounds": {name: list(ends) for name, ends in bounds.items()},
+    }
+    data = {"source": source} | {name: value for name, value in stated.items() if value}
     table = _loaded(data, request.seed)
     if table.rows < FEWEST_ROWS:
         raise AuditorError(

@@ -11,8 +11,8 @@ import numpy as np
 
 from auditor.base import AuditorError, quoted
 from auditor.base.types import Array, Names, Options
-from auditor.data.formats.release_folder import batches_of, check_free, copy_columns, reopened
-from auditor.data.load import file_keys
+from auditor.data.formats.release_folder import batches_of, check_free, reopened
+from auditor.data.load import file_keys, read_columns
 from auditor.data.microdata import batch_notes, is_other_table, refuse_repeats
 from auditor.data.table import Table
 from auditor.process.containment import plugin_errors
@@ -143,6 +143,6 @@ def _past(
         )
     start, names = max(0, table.rows - law.serial.order), list(table.attributes)
     copies = (
-        copy_columns(folder / name, names).to_numpy(dtype=float)[start:] for name in last["copies"]
+        read_columns(str(folder / name), names).to_numpy(float)[start:] for name in last["copies"]
     )
     return (table.read(start, table.rows), *copies)

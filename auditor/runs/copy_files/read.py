@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base import AuditorError, pd
+from auditor.base import AuditorError, DataError, pd
 from auditor.base.types import Options
 from auditor.data.columns.checks import SINCE
 from auditor.data.formats.release_folder import (
     batches_of,
     check_free,
-    copy_columns,
     no_release,
     read_manifest,
     reopened,
     write_release,
 )
-from auditor.data.load import column_names, kept_columns
+from auditor.data.load import column_names, kept_columns, read_columns
 from auditor.data.microdata import as_categories, as_table, is_other_table
 from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files.draw import released_columns
@@ -85,12 +84,14 @@ class FolderLineage(Lineage):
             types = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
             columns = released_columns(scheme, names)
             copies = [
-                pd.concat([copy_columns(folder / name, columns).astype(types) for name in copy])
+                pd.concat(
+                    [read_columns(str(folder / name), columns).astype(types) for name in copy]
+                )
                 for copy in zip(*(part["copies"] for part in parts), strict=True)
             ]
             if len(X) == sum(part["rows"] for part in parts):
                 _check_table(scheme, original, parts, folder)
-        except (OSError, ValueError, LookupError, TypeError):
+        except (DataError, ValueError, LookupError, TypeError):
             raise no_release(folder) from None
         if any(len(copy) != len(X) for copy in copies):
             raise AuditorError(f"{folder}: its copies have not as many records as the table")
