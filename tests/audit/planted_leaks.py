@@ -103,6 +103,7 @@ LEAKS = {
     "low digits in whole numbers": Leak(people, lambda rng, X: [np.round(loud(rng, X) / 100) * 10**8 + X], (0.01, 0.01, 0.01)),
     "shares of a secret": Leak(people, shares_of_a_secret, (0.01, 0.01, 0.05)),
     "one-time pad": Leak(people, lambda rng, X: [X.astype(int) ^ (pad := rng.integers(0, 2**20, X.shape)), pad], (0.01, 0.01, 0.01)),
+    "factors modulo 101": Leak(people, lambda rng, X: [f := rng.integers(1, 101, X.shape), f * X.astype(int) % 101], (0.05,)),
     "noise shared by a code": Leak(people, shared_by_code, (1.1, 0.1, 0.1)),
     "noise shared by five rows": Leak(people, lambda rng, X: [shared_by_rows(rng, X, 5)], (0.5, 0.5, 0.5)),
     "noise shared by twenty rows": Leak(people, lambda rng, X: [shared_by_rows(rng, X, 20)], (0.35, 0.35, 0.35)),

@@ -1,15 +1,13 @@
 """Attack ``fitted-to-originals`` on categories in files, by trees.
 
-Each half of the records is predicted by trees fitted to the other half. Features of a record:
+Each half of the records is predicted by trees fitted to the other half. They see:
 
 | feature | finds |
 | --- | --- |
 | all audited columns of all copies | dependence on other columns (latent classes) |
 | pairs of copies and codes, sums and differences modulo the number of values | split values |
-| shown columns, also of adjacent rows, and shares of values by code | columns in clear, households |
-| phase of shown numbers, rows in their order | weekdays, check digits, shuffled rows |
-| place in the file, and its remainders | values kept in every second row |
-| cells of conspicuous other rows, and number equal to the record's | moved rows, rows that share their noise |
+| columns of feature families (``of_codes``) | shown columns, households, row numbers |
+| cells of conspicuous other rows, and number equal to the record's | moved rows, shared noise |
 
 Other rows are conspicuous if their values predict the record's, or their noise its noise ``[y_t =
 v] − T[x_t, v]``, T the copy's shares given the original.
@@ -25,29 +23,19 @@ from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import CERTAIN, UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
-from auditor.audit.insider.feature import (
-    FEW,
-    alike_codes,
-    joint_codes,
-    linked_rows,
-    mean,
-    nearest_rows,
-    of_nearest,
-    units_of,
-)
-from auditor.audit.insider.features.cells import wave
+from auditor.audit.insider.feature import FEW, Known, Shown, alike_codes
 from auditor.audit.insider.features.moved_rows import distances
-from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
+from auditor.audit.insider.learner import families
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
-from auditor.data.columns.kinds import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.records import FITTED, KEPT, Measurement
 
@@ -85,7 +73,8 @@ def fitted_category_records(
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
     several, found = len(data.attributes) > 1 or _has_numbers(release), list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
-        few, beside = one[:MOST_COPIES], [each for each in shown if each.copy in (0, *one)]
+        few = one[:MOST_COPIES]
+        beside = [(each.name, each.values) for each in shown if each.copy in (0, *one)]
         codes = [column for k in few for cells in (copies[k], *moved[k]) for column in cells]
         for place, (attribute, x) in enumerate(zip(data.attributes, originals, strict=True)):
             own = [copies[k][place].astype(np.intp) for k in few]
@@ -105,7 +94,7 @@ def predicted(
     size: int,
     own: Sequence[Indices],
     codes: Sequence[Any],
-    beside: Sequence[ShownColumn],
+    beside: Sequence[tuple[str, NDArray[Any]]],
     rows: Indices,
 ) -> tuple[Array, Array]:
     """Cross-fitted probabilities of values, shapes (len(rows), size).
@@ -132,18 +121,15 @@ def predicted(
     within[classes, np.arange(size)] = prior
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
     P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
-    columns = [(column.name, column.values) for column in beside]
-    alike = alike_codes(columns, (own[0][:, None] == common[:FEW]).astype(np.float64))
-    beside = [*(ShownColumn(0, *one) for one in alike), *beside]
-    shown = [column.values for column in beside if column.values.dtype.kind != "U"]
-    units = units_of([(column.name, column.values) for column in beside], len(x))
-    parts = folds_of(units[rows])
+    hits, cells = ((codes[:, None] == common).astype(np.float64) for codes in (x, own[0]))
+    shown = Shown(cells[:, None], beside=[*alike_codes(beside, cells[:, :FEW]), *beside])
+    parts = folds_of(shown.units[rows])
     for taught, tested in zip(parts, parts[::-1], strict=True):
         y = classes[x[rows[taught]]]
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features, are_codes = features_of(size, own, codes, beside, units, x, rows[taught])
+        features, are_codes = features_of(size, own, codes, shown, hits, rows[taught])
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -157,7 +143,8 @@ def predicted(
         chances = list(trees.staged_predict_proba(features[rows[tested]]))
         for stage, found in zip(STAGES, P[:-1], strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
-        agree = by_agreement(x, own, size, rows[taught], rows[tested], shown).toarray().clip(0, 1)
+        gates = [v for _, v in shown.beside if v.dtype.kind != "U"]
+        agree = by_agreement(x, own, size, rows[taught], rows[tested], gates).toarray().clip(0, 1)
         agree /= np.maximum(agree.sum(axis=1, keepdims=True), 1.0)
         others = np.where(agree > 0, 0.0, prior)
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
@@ -174,57 +161,29 @@ def features_of(
     size: int,
     own: Sequence[Indices],
     codes: Sequence[Any],
-    beside: Sequence[ShownColumn],
-    units: Indices,
-    x: Indices,
+    shown: Shown,
+    hits: Array,
     taught: Indices,
 ) -> tuple[Array, list[bool]]:
-    """Columns for trees, (n, f), and whether each is a code; units of ``units_of``."""
-    found, n = [(column, True) for column in codes], len(x)
+    """Columns for trees, (n, f), and whether each is a code; indicators of values, (n, s)."""
+    found = list(codes)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
         if len(used) > 1 and used[0] > 0:
             total = sum(sign * y for sign, y in zip(signs, own, strict=False) if sign)
-            found += [(total % size, True), (-total % size, True)]
-    for column in beside:
-        v = column.values
-        if v.dtype.kind == "U":
-            found += [(place, True) for place in characters(v).T]
-            continue
-        found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
-        if v.dtype.kind == "f":
-            hits = [x[taught] == value for value in range(min(size, FEW))]
-            waves = {wave(v[taught], hit - hit.mean()) for hit in hits}
-            found += [(v * f % 1.0, False) for f in waves if f]
-    columns = [(column.name, column.values) for column in beside]
-    few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
-    for one, other in combinations([*own[:MOST_SUMMED], *few[:FEW]], 2):
-        found.append((one * (int(other.max()) + 1) + other, True))
-    known = np.isin(np.arange(n), taught)
-    for near in nearest_rows([v for _, v in columns]):
-        for value in range(min(size, MOST_VALUES)):
-            found.append((of_nearest(near, 1.0 * (x == value), known, units), False))
-            found += [((y[near] == value).mean(axis=1), False) for y in own[:1]]
-    for rows in linked_rows(columns):
-        found += [(np.where(rows < 0, 0, y[rows] + 1), True) for y in (*own, *few[:MOST_SUMMED])]
-    for _, groups in joint_codes(columns):
-        for y in own[:1]:
-            shares = [mean(groups, y == value) for value in range(size)]
-            found += [(share, False) for share in shares[:MOST_VALUES]]
-        found += [(of_others(groups, v), True) for v in few[:MOST_SUMMED] if v is not groups]
-    number = np.arange(n)
-    found += [(number, False), *((number % k, True) for k in range(2, PERIODS) if n > 20 * k)]
-    values = np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found])
-    return values, [code and int(np.max(v)) < MOST_CODES for v, code in found]
-
-
-def of_others(groups: Indices, codes: Indices) -> Indices:
-    """Commonest code of the other records in each record's group, shape (n,)."""
-    size = int(codes.max()) + 1
-    counts = np.bincount(groups * size + codes, minlength=(groups.max() + 1) * size)
-    others = counts.reshape(-1, size)[groups]
-    others[np.arange(len(codes)), codes] -= 1
-    return np.where(others.any(axis=1), others.argmax(axis=1) + 1, 0)
+            found += [total % size, -total % size]
+    few = [v for _, v in shown.beside if v.dtype.kind in "iu" and v.max() < MOST_VALUES][:FEW]
+    for one, other in combinations([*own[:MOST_SUMMED], *few], 2):
+        found.append(one * (int(other.max()) + 1) + other)
+    for rows in shown.links:
+        found += [np.where(rows < 0, 0, y[rows] + 1) for y in (*own, *few)]
+    for family in families():
+        for j in range(hits.shape[1] if family.learns else 1) if family.of_codes else ():
+            known = Known(j, hits, 0.0, hits[:, j]).only(taught)
+            found += [column(shown) for _, column in family.columns(shown, known)]
+    several = {v.tobytes(): v for v in found}.values()
+    values = np.column_stack([v.astype(np.float64) for v in several])
+    return values, [v.dtype.kind in "iu" and int(v.max()) < MOST_CODES for v in several]
 
 
 def _records(

@@ -179,8 +179,8 @@ class Known(NamedTuple):
     ----------
     attribute : int
         Number of the predicted attribute.
-    x, ranks : ndarray of shape (n, N)
-        Originals, and their ranks within a column, as shares.
+    x : ndarray of shape (n, N)
+        Originals.
     least : float
         Least value of the attribute.
     left : ndarray of shape (n,)
@@ -191,7 +191,6 @@ class Known(NamedTuple):
 
     attribute: int
     x: Array
-    ranks: Array
     least: float
     left: Array
     moved: Sequence[tuple[int, Array]] = ()
@@ -206,18 +205,17 @@ class Known(NamedTuple):
         """Knowledge restricted to some rows."""
         unknown = np.ones(len(self.left), dtype=bool)
         unknown[rows] = False
-        some = (self.x, self.ranks, self.left[:, None])
-        x, ranks, left = (np.where(unknown[:, None], np.nan, each) for each in some)
+        x, left = (np.where(unknown, np.nan, each.T).T for each in (self.x, self.left))
         moved = [(copy, np.where(unknown, np.nan, q)) for copy, q in self.moved]
-        return self._replace(x=x, ranks=ranks, left=left[:, 0], moved=moved)
+        return self._replace(x=x, left=left, moved=moved)
 
 
-def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
+def moved_rows(shown: Shown, x: Array) -> list[tuple[int, Array]]:
     """Copies with the other rows where one cell alone has a record's value or rank, shape (n,).
 
     NaN without such a row. By the attribute that most records follow by one rule.
     """
-    found = list[tuple[int, Array]]()
+    found, ranks = list[tuple[int, Array]](), column_ranks(x)
     for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
         y, places = shown.filled[:, copy], list[Array]()
         for values, cells in zip([*x.T, *ranks.T], [*y.T, *column_ranks(y).T], strict=True):
@@ -266,7 +264,7 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 
 def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
     """Pairs of the first ``MOST_PAIRED``, and all together."""
-    return [*combinations(some[:MOST_PAIRED], 2), some] if len(some) > 1 else []
+    return [*combinations(some[:MOST_PAIRED], 2), *([some] if len(some) > 2 else [])]
 
 
 def alike_codes(
@@ -426,6 +424,8 @@ class Feature(Plugin):
     """
     divides: ClassVar[bool] = False
     """Whether columns may divide the rows into parts in which other columns help."""
+    of_codes: ClassVar[bool] = False
+    """Whether categories are predicted from them, with indicators as cells."""
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.

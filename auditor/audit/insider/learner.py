@@ -501,15 +501,15 @@ def fit(
     run : int
         Rows of a run of neighbours.
     """
-    ranks, N, tasks, goals = column_ranks(x), x.shape[1], list[Task](), list[Array]()
-    moved = moved_rows(shown, x, ranks)
+    N, tasks, goals = x.shape[1], list[Task](), list[Array]()
+    moved = moved_rows(shown, x)
     for number, taught in enumerate(folds):
         known = list[Known]()
         for j in range(N):
             base = (
                 least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
             )
-            one = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base, moved)
+            one = Known(j, x, float(x[:, j].min()), x[:, j] - base, moved)
             known.append(one.only(taught))
         units = np.unique(shown.units[taught], return_inverse=True)[1] // run
         first_part, second = dealt(units, stream(0, "insider", name, 0, number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, permutations
 
 import numpy as np
@@ -218,7 +218,7 @@ SURE = 5.0
 class Bands(Feature):
     """The wave's phase along a cell or shown number that predicts the residual best."""
 
-    name, learns = "bands", True
+    name, learns, of_codes = "bands", True, True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         there, left = known.residual
@@ -288,3 +288,61 @@ def walsh(sums: Array) -> Array:
     short = 1 << (length.bit_length() // 2)
     H, rest = (scipy.linalg.hadamard(n).astype(np.float64) for n in (short, length // short))
     return (rest @ sums.reshape(len(sums), -1, short) @ H).reshape(len(sums), -1)
+
+
+MOST_RESIDUES, SURELY = 128, 6.0
+"""Largest modulus, and least normal deviate of a relation."""
+
+
+@register
+class Relations(Feature):
+    """``u + a v`` or ``u vᵃ`` of whole columns, modulo u's range."""
+
+    name, learns, of_codes = "relations", True, True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        there, left = known.residual
+        whole = [c for c, v in enumerate(shown.leading.T) if not (v % 1.0).any()][:MOST_PAIRED]
+        for pair in permutations(whole if left.any() else (), 2):
+            low, high = (edge(shown.leading[:, pair[0]]) for edge in (np.min, np.max))
+            for m in sorted({high + 1 - low, high + 1} & {*range(3, MOST_RESIDUES)}):
+                for of in residues(int(m)):
+                    u, v = whole_pair(pair, of, shown)[:, there]
+                    if a := multiple(u, v, int(of.max()) + 1, left):
+                        yield f"{a} of {pair} by {m:g} {of[-1]}", partial(related, pair, of, a)
+
+
+@cache
+def residues(m: int) -> list[Indices]:
+    """Residues modulo m and, for a prime, discrete logarithms, with 0 for 0.
+
+    Examples
+    --------
+    >>> [of.tolist() for m in (4, 5) for of in residues(m)]
+    [[0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 0, 1, 3, 2]]
+    """
+    found = [np.arange(m)]
+    for g in range(2, m):
+        powers = [pow(g, k, m) for k in range(m - 1)]
+        if len({0, *powers}) == m:
+            return [*found, np.array([0, *np.argsort(powers)])]
+    return found
+
+
+def whole_pair(pair: tuple[int, int], of: Indices, shown: Shown) -> Indices:
+    """Residues or logarithms of leading columns, (2, n)."""
+    return of[(shown.leading[:, pair].T % len(of)).astype(np.intp)]
+
+
+def multiple(u: Indices, v: Indices, m: int, left: Array) -> int:
+    """Number a whose ``u + a v`` surely predicts best, or 0."""
+    sums = np.bincount(u * m + v, left, m * m).reshape(m, m)
+    power = np.abs(scipy.fft.fft2(sums)) ** 2 / (left**2).sum()
+    t = np.arange(1, m)[:, None]
+    along = power[t, t * np.arange(1, m) % m].sum(axis=0)
+    return (along.max() > m + SURELY * np.sqrt(2.0 * m)) * (1 + int(along.argmax()))
+
+
+def related(pair: tuple[int, int], of: Indices, a: int, shown: Shown) -> Indices:
+    """``u + a v`` of residues."""
+    return whole_pair(pair, of, shown).T @ [1, a] % (of.max() + 1)

@@ -139,7 +139,7 @@ PERIODS, SHORT = 33, 128
 class Gates(Feature):
     """Columns without cells: place, row numbers' remainders, shown columns and their rows."""
 
-    name, divides = "gates", True
+    name, divides, of_codes = "gates", True, True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         yield "place", lambda s: scores(np.arange(len(s.cells)))
@@ -205,7 +205,7 @@ MOST_MEANS = 128
 class ShownColumns(Feature):
     """Products and ratios of unaudited columns, and means by value."""
 
-    name = "shown-columns"
+    name, of_codes = "shown-columns", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
@@ -216,7 +216,7 @@ class ShownColumns(Feature):
             "mean in other records",
             lambda g, k, s: mean_of_others(g, s.beside[k][1]),
             groups,
-            numbers[:most],
+            [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind != "U"][:most],
         )
         yield from each(
             "product",
@@ -236,7 +236,7 @@ def ratio_beside(pair: tuple[int, int], shown: Shown) -> Array:
 class NearPlaces(Feature):
     """Mean cells of the nearest records by shown numbers, such as coordinates."""
 
-    name = "near-places"
+    name, of_codes = "near-places", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         columns, sets = range(min(shown.series.shape[1], MOST_PAIRED)), range(len(shown.near))
@@ -252,7 +252,7 @@ def mean_of_nearest(c: int, some: int, rows: int, shown: Shown) -> Array:
 class NearRecords(Feature):
     """Mean originals of the nearest records by shown numbers."""
 
-    name, learns = "near-records", True
+    name, learns, of_codes = "near-records", True, True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         there, x = np.isfinite(known.left), known.x[:, known.attribute]
@@ -265,7 +265,7 @@ class NearRecords(Feature):
 class LinkedRows(Feature):
     """Leading columns of the rows that shown columns refer to."""
 
-    name = "linked-rows"
+    name, of_codes = "linked-rows", True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         yield from each("linked", linked, range(shown.leading.shape[1]), shown.links)
@@ -285,7 +285,7 @@ PENALTY, ALPHABET = 0.01, 64
 class Characters(Feature):
     """Least squares on the characters at each place of a shown text."""
 
-    name, learns = "characters", True
+    name, learns, of_codes = "characters", True, True
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         there, left = known.residual
