@@ -11,7 +11,7 @@ from auditor.audit.categorical import attack_records
 from auditor.scenario.read import find_scenario, read_scenario
 from tests.audited import cells
 
-REPLICATES = 8
+REPLICATES = 6
 FALSE_ALARM = 0.005
 """Chance that an honest attack of all those below is said to gain."""
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
