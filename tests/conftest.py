@@ -50,6 +50,12 @@ def command(capfd):
 
 
 @pytest.fixture
+def two_folds(monkeypatch):
+    """Teach the learner half of the records, not up to four fifths: leaks are harder to find."""
+    monkeypatch.setattr("auditor.audit.insider.fitted.FOLDED", 0)
+
+
+@pytest.fixture
 def quick_advice(monkeypatch):
     """Advice by the fewest draws and by three attacks, one of each kind."""
     from auditor.runs.advice import audits

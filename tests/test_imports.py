@@ -44,6 +44,7 @@ def _imported(path):
             yield from (name if is_module(name) else module for name in names)
 
 
+@cache
 def is_module(name):
     place = ROOT / name.replace(".", "/")
     return place.with_suffix(".py").exists() or (place / "__init__.py").exists()

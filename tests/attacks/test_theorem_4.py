@@ -16,8 +16,8 @@ FALSE_ALARM = 0.005
 """Chance that an honest attack of all those below is said to gain."""
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
 SERIAL = {
-    "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 400},
-    "attacks": ["serial-filter", "neighbour-mixture", "trend-smoother", "matern-smoother", "hidden-markov"],
+    "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 250}, "replicates": 6,
+    "attacks": ["serial-filter", {"name": "neighbour-mixture", "components": 4}, "trend-smoother", "matern-smoother", "hidden-markov"],
 }  # fmt: skip
 
 GROUPED = {
@@ -52,8 +52,8 @@ def gains(scheme, **changes):
 
 
 def sure(found):
-    reach = student.isf(FALSE_ALARM / len(found), REPLICATES - 1)
-    return found.mean(axis=1) - reach * found.std(axis=1) / np.sqrt(REPLICATES)
+    rows, n = found.shape
+    return found.mean(axis=1) - student.isf(FALSE_ALARM / rows, n - 1) * found.sem(axis=1)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from tests.audited import NO_LEARNER, audited_files
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
 N = 1_000
+pytestmark = pytest.mark.usefixtures("two_folds")
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 
 
@@ -90,14 +91,15 @@ def test_a_reference_whose_digits_are_made_of_another_column(tmp_path, leaks):
 @pytest.mark.parametrize("written", ["number", "beginning of a text", "three codes of four"])
 @pytest.mark.parametrize("members", [5, 1])
 def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members, written):
-    household = RNG.permutation(np.arange(N) // members)
-    income, some = RNG.lognormal(9, 0.5, N)[household], RNG.integers(10, 99, N)
+    rows = 1_500
+    household = RNG.permutation(np.arange(rows) // members)
+    income, some = RNG.lognormal(9, 0.5, rows)[household], RNG.integers(10, 99, rows)
     shown = {
         "number": [household], "beginning of a text": [(household + 1e4) * 100 + some],
         "three codes of four": [household % 11, some, household // 11 % 11, household // 121],
     }[written]  # fmt: skip
     codes = {f"c{k}": np.char.add("c", v.astype(int).astype(str)) for k, v in enumerate(shown)}
-    table = pd.DataFrame({"income": income, "age": RNG.uniform(0, 90, N)} | codes)
+    table = pd.DataFrame({"income": income, "age": RNG.uniform(0, 90, rows)} | codes)
     copy = noisy(table, ["income", "age"])
     record = verdict(tmp_path, table, [copy], columns=["income", "age"])
     assert record.status == ("fails" if members > 1 else "holds")

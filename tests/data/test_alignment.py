@@ -11,7 +11,6 @@ from auditor.base import AuditorError, DataError
 from auditor.data.alignment import misaligned
 from auditor.data.describe import other_name
 from tests.loading import load_table, load_target
-from tests.programs import python
 
 NAMES = ("a", "b", "c")
 ROWS = 1_000
@@ -183,13 +182,9 @@ def test_a_markov_chain_stays_as_often_as_it_says_and_moves_anywhere_alike():
 
 
 RNG = np.random.default_rng(2**40 + 17)
-TABLE = pd.DataFrame(
-    {
-        "age": RNG.integers(18, 90, 500),
-        "pay": RNG.lognormal(7, 0.5, 500).round(2),
-        "sex": RNG.choice(["f", "m"], 500),
-    }
-)
+TABLE = pd.DataFrame({
+    "age": RNG.integers(18, 90, 500), "pay": RNG.lognormal(7, 0.5, 500).round(2), "sex": RNG.choice(["f", "m"], 500),
+})  # fmt: skip
 NOISY = TABLE.age + RNG.normal(0, 90, 500)
 
 
@@ -216,14 +211,12 @@ def test_a_column_is_found_in_other_units_and_codes(column, shown, found):
         pytest.param({"age": NOISY, "g": TABLE.sex.map({"f": 2, "m": 1})}, "sex", True, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
-def test_a_drafted_audit_looks_for_lacking_columns(copy, column, rebuilt, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_drafted_audit_looks_for_lacking_columns(copy, column, rebuilt, here, command, two_folds):
     TABLE.to_csv("t.csv", index=False)
     pd.DataFrame(copy).to_csv("c.csv", index=False)
-    said = python("-m", "auditor", "new", "s.yaml", "--data", "t.csv", "--copies", "c.csv")
-    assert said.returncode == 0, said.stderr
+    assert command("new", "s.yaml", "--data", "t.csv", "--copies", "c.csv")[0] == 0
     if not rebuilt:
-        assert "'pay' is not in every copy" in (tmp_path / "s.yaml").read_text()
+        assert "'pay' is not in every copy" in (here / "s.yaml").read_text()
         return
     frame = auditor.run("s.yaml").frame()
     if column == "sex":

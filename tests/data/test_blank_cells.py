@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import shlex
 import warnings
 
 import numpy as np
@@ -20,12 +19,6 @@ from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
 from tests.audited import audited_files
 from tests.loading import load_table
-from tests.programs import python
-
-
-def auditor_command(text):
-    return python("-m", "auditor", *shlex.split(text))
-
 
 RNG = np.random.default_rng(2**40 + 39)
 
@@ -85,7 +78,7 @@ def test_mu_of_filled_cells_is_the_length_of_the_worst_change(records):
     assert stated == pytest.approx(longest)
 
 
-def test_a_guarantee_counts_the_cells_that_one_record_moves(folder):
+def test_a_guarantee_counts_the_cells_that_one_record_moves(folder, command):
     audit = {
         "schema": 1,
         "data": {"source": "t.csv", "columns": ["pay"], "missing": "mean", "bounds": {"pay": [0, 90]}},
@@ -95,11 +88,10 @@ def test_a_guarantee_counts_the_cells_that_one_record_moves(folder):
     for data, expected in ((audit["data"], 1 + blank / (400 - blank)), ({"missing": "drop"}, 1.0)):
         frame = auditor.run(audit | {"data": audit["data"] | data}).frame()
         assert frame[frame.metric == "epsilon"].value.item() == pytest.approx(expected, abs=0.006)
-    said = auditor_command(
-        "perturb t.csv --scheme laplace --epsilon 1 --bounds pay=0:90 --missing mean --output o"
-    )
-    assert said.returncode == 2
-    assert f"moves each of {blank} filled cells" in said.stderr
+    asked = "perturb t.csv --scheme laplace --epsilon 1 --bounds pay=0:90 --missing mean --output o"
+    status, _, said = command(*asked.split())
+    assert status == 2
+    assert f"moves each of {blank} filled cells" in said
 
 
 def test_blanks_are_guessed_by_closeness_to_the_mean_and_not_where_noise_hides_them():
@@ -116,7 +108,7 @@ def test_blanks_are_guessed_by_closeness_to_the_mean_and_not_where_noise_hides_t
     assert abs(right - usual) < 0.02
 
 
-def test_words_read_as_blank_are_counted_and_kept_by_one_option(folder):
+def test_words_read_as_blank_are_counted_and_kept_by_one_option(folder, command):
     (note,) = file_notes("t.csv")
     cells = pd.read_csv("t.csv", keep_default_na=False).cover
     assert f"'None' ({(cells == 'None').sum()} times)" in note
@@ -126,10 +118,8 @@ def test_words_read_as_blank_are_counted_and_kept_by_one_option(folder):
     schemes = [{"name": "uniform-multilevel", "levels": [0.5]}]
     audit = {"schema": 1, "data": data, "schemes": schemes, "attacks": ["bayes-estimate"]}
     assert auditor.run(audit).data[0].rows == 400
-    said = auditor_command(
-        "perturb t.csv --scheme uniform --levels 0.5 --columns cover --blank '' --output o"
-    )
-    assert said.returncode == 0, said.stderr
+    asked = "perturb t.csv --scheme uniform --levels 0.5 --columns cover --output o --blank"
+    assert command(*asked.split(), "")[0] == 0
     copy = pd.read_csv("o/copy-1.csv", keep_default_na=False)
     assert set(copy.cover) == {"None", "Basic", "Full", "NA"}
     # a copy is read with the blanks of its original
@@ -149,7 +139,7 @@ def test_a_number_can_mean_blank_in_every_kind_of_file(folder):
         assert table.values.tolist() == [[10.0, 1.0], [11.0, 4.0]]
 
 
-def test_a_sheet_is_chosen_by_name(folder):
+def test_a_sheet_is_chosen_by_name(folder, command):
     with pd.ExcelWriter("book.xlsx") as book:
         pd.DataFrame({"pay": [1, 2, 3]}).to_excel(book, sheet_name="Pay", index=False)
         pd.DataFrame({"wage": [4, 5, 6]}).to_excel(book, sheet_name="Old wages", index=False)
@@ -158,10 +148,8 @@ def test_a_sheet_is_chosen_by_name(folder):
     schemes = [{"name": "independent", "levels": [1.0]}]
     found = auditor.run({"schema": 1, "data": data, "schemes": schemes, "attacks": ["ndr"]})
     assert set(found.frame().attribute) >= {"wage"}
-    said = auditor_command(
-        "perturb book.xlsx --sheet 'Old wages' --scheme independent --levels 1 --output o"
-    )
-    assert said.returncode == 0, said.stderr
+    asked = "perturb book.xlsx --scheme independent --levels 1 --output o --sheet"
+    assert command(*asked.split(), "Old wages")[0] == 0
     assert pd.read_csv("o/copy-1.csv").columns.tolist() == ["wage"]
     with pytest.raises(auditor.AuditorError, match="has no sheet 'Old wage'; did you mean"):
         load("book.xlsx#sheet=Old wage")

@@ -48,10 +48,8 @@ def test_generalised_copies_are_audited_without_a_law(columns, tmp_path, monkeyp
     data = {"source": "t.csv", "columns": ["age"] if "age" in columns else ["zip"]}
     if "zip" in columns:
         data["categorical"] = ["zip"]
-    audit = {
-        "schema": 1, "data": data, "schemes": [{"name": "published", "copies": ["copy.csv"]}],
-        "attacks": "all",
-    }  # fmt: skip
+    scheme = {"name": "published", "copies": ["copy.csv"]}
+    audit = {"schema": 1, "data": data, "schemes": [scheme], "attacks": "all"}
     found = auditor.run(audit).frame()
     if "age" in columns:  # a band or a star leaves the variance of the band's ages
         band = (table.age - table.age // 10 * 10).var() / table.age.var()
@@ -64,21 +62,14 @@ def test_generalised_copies_are_audited_without_a_law(columns, tmp_path, monkeyp
 
 def test_an_honest_partner_and_a_typing_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    original(1_000).to_csv("t.csv", index=False)
-    pd.DataFrame({"age": ["*"] * 999 + ["[20, 80["], "zip": "*"}).to_csv("blind.csv", index=False)
-    pd.DataFrame({"zip": ["91***"] * 1_000}).to_csv("wrong.csv", index=False)
+    original(500).to_csv("t.csv", index=False)
+    pd.DataFrame({"age": ["*"] * 499 + ["[20, 80["], "zip": "*"}).to_csv("blind.csv", index=False)
+    pd.DataFrame({"zip": ["91***"] * 500}).to_csv("wrong.csv", index=False)
     data = {"source": "t.csv", "columns": ["age"], "categorical": ["zip"]}
-    audit = {
-        "schema": 1,
-        "data": data,
-        "schemes": [{"name": "published", "copies": ["blind.csv"], "aligned": True}],
-        "attacks": "all",
-    }
-    found = auditor.run(
-        audit | {"data": {"source": "t.csv", "categorical": ["zip"], "columns": ["zip"]}}
-    )
-    gains = found.frame()
+    scheme = {"name": "published", "copies": ["blind.csv"], "aligned": True}
+    audit = {"schema": 1, "data": data, "schemes": [scheme], "attacks": "all"}
+    gains = auditor.run(audit | {"data": data | {"columns": ["zip"]}}).frame()
     assert gains[gains.metric == "accuracy_gain"].value.abs().max() < 0.1
     audit["schemes"] = [{"name": "published", "copies": ["wrong.csv"]}]
-    with pytest.raises(AuditorError, match="1,000 records outside the original's domain"):
+    with pytest.raises(AuditorError, match="500 records outside the original's domain"):
         auditor.run(audit | {"data": data | {"columns": ["zip"]}})

@@ -248,11 +248,11 @@ class Session(ABC):
         first = Measurements.of([] if brief else list(self.release_records()))
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
-        made = {}
+        made, some = {}, Measurements.of([])
         for number, attempt in chain(tried, zip(elsewhere, made_elsewhere, strict=True)):
             made[number] = attempt
             if tell is not None:
-                some = Measurements.concatenated(one.measurements for one in made.values())
+                some = Measurements.concatenated([some, attempt.measurements])
                 tell(ReleaseAudit(some, [], [], evidence))
         ordered = [made[number] for number in range(len(cells))]
         told = [
