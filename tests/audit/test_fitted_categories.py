@@ -11,7 +11,7 @@ from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 51)
 START = RNG.bit_generator.state
-N = 1_500
+N = 3_000
 
 
 def audit(folder, table, copies, categorical, **data):
