@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-# Images for containers often forbid compiled modules: then each of the hundreds of programs that tests start, and each worker of pytest,
-# would compile all modules again, in a second each. The files go to __pycache__, which git ignores.
+# Container images often forbid compiled modules. Each worker of pytest, and each of the hundreds of
+# programs started by tests, would compile all modules again, in a second. Git ignores __pycache__.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Two workers with linear algebra on all cores delay each other: the papers' tests took twice as long. Set before numpy is imported;
-# programs that tests start inherit the variables.
+# Two workers with linear algebra on all cores delay each other: tests of the papers took twice as
+# long. Set before numpy is imported; started programs inherit the variables.
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
@@ -32,20 +32,20 @@ SLOW = {
     "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5",
     "xiao2009-fig6", "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip
-"""More than about four seconds each, together nine tenths of the time of all. Of every family of schemes a quick one is left but of
-k-anonymity, which tests/schemes/test_k_anonymity.py audits."""
+"""More than about four seconds each, together nine tenths of the time of all scenarios. Every family
+of schemes keeps a quick scenario; k-anonymity is audited by tests/schemes/test_k_anonymity.py."""
 
 
 WITHOUT_LEARNER = {"official-statistics", "published-copies", "shown-groups"}
-"""The insider's learner needs most of their time, and no expectation of theirs depends on it. `published-copies` runs with
-it in tests/reports/test_first_screen.py."""
+"""The insider's learner needs most of the time, and no expectation depends on the learner.
+tests/reports/test_first_screen.py runs `published-copies` with the learner."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
     """Run an item with few seeds of noise, scenarios of ``WITHOUT_LEARNER`` without the learner.
 
-    All seeds take 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py tries them.
+    All seeds need 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py tries them.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("auditor.audit.insider_noise.generators.LAST_SEED", 1_023)

@@ -122,7 +122,7 @@ class FittingRotations:
             (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
         )
         spanned, rest, W = span(X_p - centre, Y_p - copied)
-        # QR keeps the leading columns; the nearest orthonormal basis would spread rounding to them
+        # QR keeps the leading columns; the nearest orthonormal basis would spread rounding over all
         Q, R = np.linalg.qr(W, mode="complete")
         transformed = Q[:, : len(R.T)] * np.where(np.diag(R) < 0, -1.0, 1.0)
         return cls(spanned, rest, transformed, Q[:, len(R.T) :], centre, copied)

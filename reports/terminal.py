@@ -40,7 +40,7 @@ GLUE = "\ue000"
 
 
 def held(text: str) -> str:
-    """Clean text whose figures keep their error bars."""
+    """Clean text; figures keep their error bars."""
     return unbroken(said(text)).replace("\u00a0", GLUE)
 
 

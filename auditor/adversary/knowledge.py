@@ -31,7 +31,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Part(Form):
-    """A model that also takes values in the order of its fields."""
+    """A model that also accepts values in the order of its fields."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = [*type(self).model_fields][: len(values)]

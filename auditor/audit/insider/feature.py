@@ -49,7 +49,7 @@ class Shown:
     cells : ndarray of shape (n, k, N)
         Of k copies; NaN for blanks.
     unmix : ndarray of shape (N, N), optional
-        Makes the noise of attributes independent.
+        Transform by which noise of attributes is independent.
     beside : sequence of (name, ndarray of shape (n,))
         Unaudited columns: numbers, codes (integers), or text.
     """
@@ -164,7 +164,7 @@ class Shown:
 
     @cached_property
     def series(self) -> Array:
-        """Cells, differences and unmixed ones, shape (n, at most ``MOST_SERIES``)."""
+        """Cells, differences, and unmixed cells, shape (n, at most ``MOST_SERIES``)."""
         width, d = self.cells.shape[2], self.differences
         parts = [self.flat[:, :MOST_PAIRED], d]
         if self.unmix is not None and 1 < width <= d.shape[1]:
@@ -270,7 +270,7 @@ def sets_of(some: Sequence[One]) -> list[Sequence[One]]:
 def alike_codes(
     beside: Sequence[tuple[str, NDArray[Any]]], cells: Array
 ) -> list[tuple[str, Indices]]:
-    """Codes hidden in shown columns whose rows have similar cells, (n, q).
+    """Codes hidden in shown columns, shared by rows of similar cells, (n, q).
 
     A part of a text or whole number, or several parts and codes together.
     """
@@ -341,7 +341,7 @@ def units_of(beside: Sequence[tuple[str, NDArray[Any]]], n: int) -> Indices:
     """Number of each row's group of an equal rare code, such as a household; shape (n,).
 
     The code with the fewest groups counts; without rare codes each row is its own group. Originals
-    of a row's group teach nothing of rows whose whole group is unknown.
+    of a row's group do not inform on rows of a wholly unknown group.
     """
     groups = np.arange(n)
     for _, values in beside:

@@ -80,7 +80,7 @@ class Piece:
         """Yield batches of some columns, in the requested order.
 
         As written, text cells stay text (``007``), and labelled values show their labels. Else
-        numbers in Parquet are arrays by name: importing pandas takes 0.15 s.
+        numbers in Parquet are arrays by name: importing pandas needs 0.15 s.
 
         Raises
         ------
@@ -118,12 +118,12 @@ def _batches(piece: Piece, columns: Names) -> Iterator[pa.RecordBatch]:
         pre_buffer=False,
         buffer_size=BUFFER_BYTES,
     ) as file:
-        # The reader takes a dotted name for a nested field.
+        # The reader reads a dotted name as a nested field.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(
             BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False
         ):
-            # pandas' metadata may be damaged, and would make a column the index
+            # pandas' metadata may be damaged, and would turn a column into the index
             chosen = batch.select(list(columns)).replace_schema_metadata(None)
             # not UTF-8: would fail later, cell by cell
             chosen.validate(full=True)
