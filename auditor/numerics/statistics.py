@@ -1,7 +1,5 @@
 """Error bars and tests: intervals, jackknife, equivalence, multiple tests."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Copies and finished tasks are private to their owner.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile
