@@ -7,12 +7,6 @@ from typing import Any, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base import Deferred
-
-# scipy copies every name of numpy; importing these modules takes 0.09 s
-for module in ("char", "ctypeslib", "f2py", "ma", "polynomial", "strings", "testing"):
-    vars(np).setdefault(module, Deferred(f"numpy.{module}"))
-
 Generator: TypeAlias = "np.random.Generator"
 Array = NDArray[np.float64]
 """Real numbers: table rows, moments or weights, with shapes in docstrings."""
