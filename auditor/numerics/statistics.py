@@ -95,7 +95,7 @@ def standard_ranks(X: Array) -> Array:
     return standardised(column_ranks(X), 1e-9)
 
 
-def tail(statistic: float, degrees: float = math.inf) -> float:
+def tail(statistic: float, degrees: float) -> float:
     """``P(T > statistic)`` for Student's t; normal if infinite."""
     return float(scipy.special.stdtr(degrees, -statistic))
 

@@ -74,7 +74,7 @@ class Piece:
     stop: int = 0
     rows: int = -1
 
-    def frames(self, columns: Names, as_written: bool = False) -> Iterator[Any]:
+    def frames(self, columns: Names, as_written: bool) -> Iterator[Any]:
         """Yield batches of some columns, in the requested order.
 
         As written, text cells stay text (``007``), and labelled values show their labels.
