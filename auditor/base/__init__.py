@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from importlib import import_module
+from textwrap import shorten
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -326,25 +327,16 @@ class ScenarioError(AuditorError):
     """All errors of a scenario; ``problems`` has the first hundred."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        every = tuple(problems)
-        self.problems = tuple(problem.bounded() for problem in every[:MOST_LINES])
-        more = [f"and {len(every) - MOST_LINES:,} problems more"] if len(every) > MOST_LINES else []
-        super().__init__("\n".join([*map(str, self.problems), *more]))
+        every = [problem.bounded() for problem in problems]
+        self.problems = tuple(every[:MOST_LINES])
+        super().__init__("\n".join(map(str, every)))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """``; did you mean 'llse'?``, or the list of valid names."""
     names = sorted(set(known))
-    return _close(name, names) or ("; valid are " + _enumerated(names) if names else "")
-
-
-def _enumerated(names: list[str]) -> str:
-    shown: list[str] = []
-    for name in names:
-        shown.append(shortened(name, LONGEST_LIST // 4))
-        if sum(map(len, shown)) > LONGEST_LIST and len(shown) < len(names):
-            return ", ".join(shown) + f" and {len(names) - len(shown):,} more"
-    return ", ".join(shown)
+    valid = shorten(", ".join(names), LONGEST_LIST, placeholder=" …")
+    return _close(name, names) or (f"; valid are {valid}" if names else "")
 
 
 # -- Slow libraries, imported at first use ---------------------------------------------------------

@@ -1,20 +1,11 @@
 """Common type aliases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import RLock
-from typing import Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
-
-from auditor.base import Deferred
-
-# scipy copies every name of numpy; importing these modules takes 0.09 s
-for module in ("char", "ctypeslib", "f2py", "ma", "polynomial", "strings", "testing"):
-    vars(np).setdefault(module, Deferred(f"numpy.{module}"))
 
 Generator: TypeAlias = "np.random.Generator"
 Array = NDArray[np.float64]
@@ -56,43 +47,6 @@ Names = Sequence[str]
 """Names of columns, attacks or files."""
 
 C = TypeVar("C")
-_compiling = RLock()
-
-
-class _Later(NamedTuple):
-    """An attribute of a frozen dataclass, made with the others at the first use of one.
-
-    Making 170 classes at the start took 0.08 s.
-    """
-
-    name: str
-    cls: type[Any]
-    make: Callable[[], None]
-
-    def __get__(self, instance: Any, owner: type[Any]) -> Any:
-        with _compiling:  # unless another thread was first
-            if vars(self.cls)[self.name] is self:
-                self.make()
-        found = vars(self.cls)[self.name]
-        return found.__get__(instance, owner) if callable(found) else found
-
-
-def _frozen(cls: type[C], methods: Names, **options: bool) -> type[C]:
-    def make() -> None:
-        for name in vars(cls).keys() & {"__setattr__", "__delattr__"}:
-            delattr(cls, name)  # of an interrupted call
-        dataclass(frozen=True, init=False, repr=False, eq=False)(cls)
-        child: Any = type(cls)
-        child = child(cls.__name__, (cls,), {"__doc__": cls.__doc__})
-        full = vars(dataclass(frozen=True, **options)(child))
-        for name in due:
-            setattr(cls, name, full[name])
-
-    cls.__doc__ = cls.__doc__ or cls.__name__
-    due = [name for name in methods if vars(cls).get(name) is None]
-    for name in ("__dataclass_fields__", *due):
-        setattr(cls, name, _Later(name, cls, make))
-    return cls
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -101,10 +55,10 @@ def unprinted(cls: type[C]) -> type[C]:
 
     Instances are compared by identity.
     """
-    return _frozen(cls, ["__init__"], eq=False, repr=False)
+    return dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[C]) -> type[C]:
     """Make a frozen dataclass."""
-    return _frozen(cls, ["__init__", "__repr__", "__eq__", "__hash__"])
+    return dataclass(frozen=True)(cls)

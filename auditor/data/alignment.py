@@ -17,8 +17,6 @@ Differences of neighbours are tested too, as sorted records relate to any sorted
 tested separately, as a record may be lost in the middle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Literal

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -155,15 +155,15 @@ class Copy:
     values: Array
     held: Flags
     said: Flags
-    others: Names = ()
-    beyond: int = 0
-    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=int))
+    others: Names
+    beyond: int
+    rows: Indices
     """File row of each original record, shape (n,), −1 where the copy lacks it."""
-    order: Array | None = None
+    order: Array | None
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
     """
-    notes: Names = ()
+    notes: Names
     """Columns that are read from columns of other names."""
 
     @property
@@ -191,7 +191,7 @@ def named_after(path: Path) -> Iterator[None]:
         raise AuditorError(f"{prefix}{error}") from None
 
 
-def copy_file(name: str, base: Path | None, original: str = "") -> Path:
+def copy_file(name: str, base: Path | None, original: str) -> Path:
     """Path of a copy, relative to the scenario's folder, else the current one.
 
     Blanks are read as in ``original``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -77,7 +77,7 @@ class Description:
     order: str | None
     dependent: dict[str, float]
     varied_by: float
-    grouped: dict[str, list[str]] = field(default_factory=dict)
+    grouped: dict[str, list[str]]
 
     @property
     def whole(self) -> bool:

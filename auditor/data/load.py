@@ -7,7 +7,6 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -459,10 +458,7 @@ Stored = Literal["date", "time", "integer", "float", ""]
 
 
 def stored_kinds(
-    data: str,
-    columns: Names,
-    frames: Iterable[pd.DataFrame],
-    forms: Mapping[str, str] = MappingProxyType({}),
+    data: str, columns: Names, frames: Iterable[pd.DataFrame], forms: Mapping[str, str]
 ) -> dict[str, Stored]:
     """Each column's kind, by its first values in the frames.
 

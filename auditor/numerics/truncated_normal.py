@@ -13,8 +13,6 @@ to 3 % and means to 0.005 of a deviation for correlations up to 0.8
 (``tests/numerics/test_numerics.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 

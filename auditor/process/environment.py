@@ -1,7 +1,5 @@
 """Packages, threads and memory of this process, and its output."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pkgutil

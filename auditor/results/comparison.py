@@ -1,7 +1,5 @@
 """Changes between two audits beyond their error bars; report base class."""
 
-from __future__ import annotations
-
 import json
 import os
 from abc import abstractmethod

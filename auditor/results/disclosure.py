@@ -20,8 +20,6 @@ a scenario are not. Ten is the threshold of Brandt et al., ESSnet SDC, 2010, rul
 docs/privacy.md states how precisely a record can still be located.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Copies and finished tasks are private to their owner.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile
@@ -160,7 +158,7 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool
         raise
 
 
-def publish(temporary: Path, path: Path, private: bool = False) -> None:
+def publish(temporary: Path, path: Path, private: bool) -> None:
     """Rename a finished file; ``private`` keeps mode 0600.
 
     Else it gets a new file's permissions.

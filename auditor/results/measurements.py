@@ -18,7 +18,6 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from io import BytesIO
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -261,9 +260,7 @@ def arrow(measurements: Measurements) -> pa.Table:
     names: dict[Any, Any] = {}
     for field, column in _columns(measurements).items():
         if not isinstance(column, Coded):
-            known = np.packbits(~np.isnan(column), bitorder="little")
-            held = [pa.py_buffer(known), pa.py_buffer(column)]
-            arrays[visible_on_one_line(field)] = pa.Array.from_buffers(number, len(column), held)
+            arrays[visible_on_one_line(field)] = pa.array(column, from_pandas=True)
             continue
         kind, values = types.get(field, text), column.values
         if field == "sweep":
@@ -275,22 +272,8 @@ def arrow(measurements: Measurements) -> pa.Table:
             pairs = zip(shown, values, strict=True)
             names |= {safe: value for safe, value in pairs if safe != value}
             values = shown
-        arrays[visible_on_one_line(field)] = _array(Coded(column.places, values), kind)
+        arrays[visible_on_one_line(field)] = pa.array(values, kind).take(pa.array(column.places))
     return pa.table(arrays, metadata={NAMES: json.dumps(names)} if names else None)
-
-
-def _array(column: Coded, kind: pa.DataType) -> pa.Array:
-    """Array of texts, numbers or lists, read as JSON.
-
-    ``pa.array`` would import pandas: a fifth of a short run.
-    """
-    from pyarrow import json as pa_json  # start-up
-
-    lines = [json.dumps({"value": value}) for value in column.values]
-    rows = "\n".join(map(lines.__getitem__, column.places.tolist())).encode()
-    options = pa_json.ParseOptions(explicit_schema=pa.schema([("value", kind)]))
-    found = pa_json.read_json(BytesIO(rows), parse_options=options) if rows else None
-    return pa.nulls(0, kind) if found is None else found["value"].combine_chunks()
 
 
 def parquet(measurements: Measurements) -> bytes:
@@ -317,7 +300,7 @@ def from_parquet(content: bytes) -> Measurements:
         for field in Measurement._fields:
             found = table[field]
             if field in NUMBERS:
-                columns[field] = np.array(found.to_pylist(), float)  # `to_numpy` imports pandas
+                columns[field] = found.to_numpy()
             else:
                 values = map(_hashable, found.to_pylist())
                 columns[field] = Coded.of(names.get(each, each) for each in values)

@@ -1,7 +1,5 @@
 """Metrics of an audit and cited papers (``metrics.json``, ``bibliography.json``)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

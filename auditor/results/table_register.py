@@ -10,8 +10,6 @@ agree. A column counts as released if all values are equal in order. A selection
 another order is not noticed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -155,7 +155,7 @@ class CornerWave(AdditiveScheme):
         return upward_plan(levels, existing)
 
 
-def on_demand_plan(levels: Levels, existing: int = 0) -> list[Step]:
+def on_demand_plan(levels: Levels, existing: int) -> list[Step]:
     """Paper's Algorithm 3: new copies given *all* earlier ones.
 
     Source: li2012 (17) and (18), with ERRATA's transpose.

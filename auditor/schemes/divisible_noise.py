@@ -93,7 +93,7 @@ class ProcessSampler:
     variances: Array
     levels: Levels
     key: Key
-    units: Array | None = None
+    units: Array | None
     in_order: ClassVar[bool] = False
     """False: draws depend on a chunk's number of rows.
     """

@@ -125,7 +125,7 @@ def released_grid(
     return tuple(grid.tolist())
 
 
-def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Array | None:
+def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None) -> Array | None:
     """Lattice unit of each attribute, shape (N,); None without one.
 
     ``AuditorError`` if a later batch's values are not multiples of the first one's unit.
@@ -145,14 +145,14 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
     return law.units
 
 
-def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Flags | None:
+def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None) -> Flags | None:
     """Columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
     return None if units is None else units % 1 == 0
 
 
 def noise_deviations(
-    scheme: Scheme, table: Table, levels: Levels, scale: TableMoments | None = None
+    scheme: Scheme, table: Table, levels: Levels, scale: TableMoments | None
 ) -> Array | None:
     """Each copy's noise deviations, shape (M, N).
 
@@ -188,7 +188,7 @@ def drawn_codes(
 
 
 def codes_key_of(
-    scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0
+    scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int
 ) -> Key:
     """Key of categorical copies."""
     return Key(

@@ -37,13 +37,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import reduce
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes, Flags, Integers, Levels, unprinted
+from auditor.base.types import Array, Codes, Indices, Integers, Levels, unprinted
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import DataUse, Table
 from auditor.numerics.linear_algebra import quotient
@@ -60,7 +60,6 @@ from auditor.schemes.replacement.base import (
     by_attribute,
     categories_of,
     check_chances,
-    code_type,
     coins,
     columns_of,
     distribution,
@@ -71,91 +70,56 @@ from auditor.schemes.replacement.base import (
 from auditor.schemes.replacement.law import MatrixLaw
 
 
-class Gap(NamedTuple):
-    """Place of an unreleased level in the histories; arrays of shape (n,)."""
-
-    high: float | None
-    low: float | None
-    """The released levels next above and next below."""
-    after: Integers
-    """Place in the flat arrays where an element of the level belongs."""
-    explicit: Flags
-    """Whether the element at that place belongs to the level next below."""
-    left: Codes | None
-    """Values at the released level next above."""
-    right: Codes | None
-    """Values at the released level next below, equal to ``left`` unless explicit."""
-
-
 @unprinted
 class History:
-    """Compressed histories of n tuples in flat arrays.
+    """Compressed histories of n tuples: values that change, by falling level.
 
     Attributes
     ----------
     levels
         Distinct retention probabilities, ascending.
-    p, y : (elements,)
-        Level and value, tuple by tuple, levels falling.
-    start : (n + 1,)
-        Place of each tuple's first element.
+    rows, p, y : (elements,)
+        Tuple, level and value of each element.
     """
 
+    original: Codes
     levels: tuple[float, ...]
+    rows: Indices
     p: Array
     y: Codes
-    start: Integers
-
-    @classmethod
-    def empty(cls, n: int, size: int) -> Self:
-        """Histories before the first release."""
-        return cls((), np.empty(0), np.empty(0, code_type(size)), np.zeros(n + 1, dtype=np.int64))
-
-    def _place(self, level: float) -> Integers:
-        held = np.concatenate([[0], np.cumsum(self.p >= level)])
-        return self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1
 
     def value(self, level: float) -> Codes:
-        """Values at a released level, shape (n,)."""
-        return self.y[self._place(level)]
+        """Values at a level, shape (n,): each tuple's last element down to it."""
+        values, held = self.original.copy(), self.p >= level
+        values[self.rows[held]] = self.y[held]
+        return values
 
-    def gap(self, level: float) -> Gap:
-        """History's neighbours of an unreleased level."""
+    def neighbours(self, level: float) -> tuple[float | None, float | None]:
+        """Released levels next above and next below an unreleased one."""
         place = bisect_left(self.levels, level)
         high = self.levels[place] if place < len(self.levels) else None
-        low = self.levels[place - 1] if place else None
-        after = self.start[:-1] if high is None else self._place(high) + 1
-        explicit = np.zeros(after.size, dtype=bool)
-        inside = np.flatnonzero(after < self.start[1:])
-        explicit[inside] = self.p[after[inside]] == low
-        left = None if high is None else self.y[after - 1]
-        right = None if low is None else self.y[after - ~explicit]
-        return Gap(high, low, after, explicit, left, right)
+        return high, self.levels[place - 1] if place else None
 
-    def record(self, level: float, values: Codes, gap: Gap) -> Self:
+    def record(self, level: float, values: Codes) -> Self:
         """Histories with a new copy."""
-        explicit = np.ones(values.size, dtype=bool) if gap.left is None else values != gap.left
-        drop = restore = np.zeros(values.size, dtype=bool)
-        if gap.right is not None:
-            drop, restore = self._repair(values, gap.right, gap.explicit)
-        kept = np.ones(self.p.size, dtype=bool)
-        kept[gap.after[drop]] = False
-        moved = np.concatenate([[0], np.cumsum(explicit.astype(np.int64) + restore - drop)])
-        place = gap.after + moved[:-1]
-        new, restored = place[explicit], (place + explicit)[restore]
-        start = self.start + moved
-        held = np.ones(start[-1], dtype=bool)
-        held[new] = held[restored] = False
-        p, y = np.empty(held.size), np.empty(held.size, dtype=self.y.dtype)
-        p[held], y[held] = self.p[kept], self.y[kept]
-        p[new], y[new] = level, values[explicit]
-        if gap.right is not None:
-            p[restored], y[restored] = gap.low, gap.right[restore]
-        return type(self)(tuple(sorted((*self.levels, level))), p, y, start)
+        high, low = self.neighbours(level)
+        new = np.flatnonzero((values != self.value(level)) | (high is None))
+        above, rest = self.p > level, self.p < (level if low is None else low)
+        parts = [
+            (self.rows[above], self.p[above], self.y[above]),
+            (new, np.full(new.size, level), values[new]),
+            (self.rows[rest], self.p[rest], self.y[rest]),
+        ]
+        if low is not None:
+            right = self.value(low)
+            after = self.explicit(values, right, low)
+            parts.insert(2, (after, np.full(after.size, low), right[after]))
+        levels = tuple(sorted((*self.levels, level)))
+        return type(self)(self.original, levels, *map(np.concatenate, zip(*parts, strict=True)))
 
-    def _repair(self, values: Codes, right: Codes, was_explicit: Flags) -> tuple[Flags, Flags]:
-        same = values == right
-        return was_explicit & same, ~was_explicit & ~same
+    def explicit(self, values: Codes, right: Codes, low: float) -> Indices:
+        """Tuples with an element of the next lower level, ``low``."""
+        return np.flatnonzero(values != right)
 
 
 class MultiPertCopies(Copies):
@@ -176,11 +140,12 @@ class MultiPertCopies(Copies):
         copies: Sequence[Codes] = (),
     ) -> None:
         super().__init__(original, size, key, pi)
-        self.history = self.history_class.empty(self.original.size, size)
+        none = np.empty(0, dtype=int), np.empty(0), self.original[:0]
+        self.history = self.history_class(self.original, (), *none)
         for level, made in zip(levels, copies, strict=True):
             super().skip(level)
             if level not in self.history.levels:
-                self.history = self.history.record(level, made, self.history.gap(level))
+                self.history = self.history.record(level, made)
 
     def skip(self, level: float) -> None:
         super().skip(level)
@@ -188,18 +153,20 @@ class MultiPertCopies(Copies):
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it."""
-        if level not in self.history.levels:
-            gap = self.history.gap(level)
-            source = self.original if gap.left is None else gap.left
-            coin = coins(1.0 if gap.high is None else gap.high, level, gap.low, self.size, self.pi)
-            self.history = self.history.record(level, draws.pick(source, gap.right, *coin), gap)
+        held = self.history
+        if level not in held.levels:
+            high, low = held.neighbours(level)
+            coin = coins(1.0 if high is None else high, level, low, self.size, self.pi)
+            right = None if low is None else held.value(low)
+            made = draws.pick(held.value(level), right, *coin)
+            self.history = held.record(level, made)
         return self.history.value(level)
 
     def copy(self, number: int) -> Codes:
         return self.history.value(self.levels[number - 1])
 
     def history_sizes(self) -> Integers:
-        return np.diff(self.history.start)
+        return np.bincount(self.history.rows, minlength=self.original.size)
 
 
 class RetentionReplacement(UniformScheme):

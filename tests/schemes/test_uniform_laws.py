@@ -29,9 +29,8 @@ class NextOnly(Bridge):
 class PrintedHistory(History):
     """Broken: the printed update never makes an implicit right neighbour explicit."""
 
-    def _repair(self, values, right, was_explicit):
-        drop, restore = super()._repair(values, right, was_explicit)
-        return drop, np.zeros_like(restore)
+    def explicit(self, values, right, low):
+        return np.intersect1d(super().explicit(values, right, low), self.rows[self.p == low])
 
 
 class PrintedMultiPert(MultiPertCopies):

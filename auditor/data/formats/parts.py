@@ -21,8 +21,6 @@ from operator import methodcaller
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from auditor.base import DataError, counted, listed, pa, pd, pq, quoted
 from auditor.base.types import Names, frozen
 from auditor.data.columns.categorical_table import Attribute, unspelt
@@ -76,11 +74,10 @@ class Piece:
     stop: int = 0
     rows: int = -1
 
-    def frames(self, columns: Names, as_written: bool = False) -> Iterator[Any]:
+    def frames(self, columns: Names, as_written: bool) -> Iterator[Any]:
         """Yield batches of some columns, in the requested order.
 
-        As written, text cells stay text (``007``), and labelled values show their labels. Else
-        numbers in Parquet are arrays by name: importing pandas needs 0.15 s.
+        As written, text cells stay text (``007``), and labelled values show their labels.
 
         Raises
         ------
@@ -94,7 +91,7 @@ class Piece:
                     yield (
                         batch.to_pandas(types_mapper=pd.ArrowDtype)
                         if as_written
-                        else (_numbers(batch, path) or _blanked(batch.to_pandas(), path))
+                        else _blanked(batch.to_pandas(), path)
                     )
             elif is_text(path):
                 place = max(self.place, start_of(path).stop)
@@ -131,18 +128,6 @@ def _batches(piece: Piece, columns: Names) -> Iterator[pa.RecordBatch]:
             left -= batch.num_rows
             if left <= 0:
                 return
-
-
-def _numbers(batch: pa.RecordBatch, path: Path) -> dict[str, Any] | None:
-    """Columns as arrays, None if one has gaps or other values."""
-    if reading_of(path).blank or any(
-        column.null_count
-        or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
-        for column in batch.columns
-    ):
-        return None
-    # `to_numpy` imports pandas
-    return dict(zip(batch.schema.names, map(np.from_dlpack, batch.columns), strict=True))
 
 
 @remembered(files=16)

@@ -276,7 +276,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def text_frame(
-    text: bytes, path: Path, columns: Names, rows: int | None = None, as_text: bool = False
+    text: bytes, path: Path, columns: Names, rows: int | None, as_text: bool
 ) -> pd.DataFrame:
     """Columns of a piece of a text file, without its header.
 

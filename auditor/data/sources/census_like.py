@@ -19,8 +19,6 @@ When it fails: an income may be slightly below zero. Below −0.89 or above 0.92
 age, and approaches its shape.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 

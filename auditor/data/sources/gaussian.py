@@ -12,8 +12,6 @@ V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadr
 A two-level spectrum tests spectral filtering and PCA attacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self

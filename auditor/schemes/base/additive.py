@@ -317,8 +317,8 @@ class AdditiveSampler:
     shape: Array
     levels: Levels
     key: Key
-    distribution: Distribution = "gaussian"
-    serial: Autoregression | None = None
+    distribution: Distribution
+    serial: Autoregression | None
 
     @property
     def in_order(self) -> bool:
@@ -412,11 +412,7 @@ FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
 
 
 def grid_of(
-    deviations: Array,
-    largest: Array,
-    bits: int,
-    units: Array | None = None,
-    farthest: float = FARTHEST,
+    deviations: Array, largest: Array, bits: int, units: Array | None, farthest: float
 ) -> Array:
     """Grid ``g`` of each attribute, shape (N,).
 
@@ -437,7 +433,7 @@ def grid_of(
 
     Examples
     --------
-    >>> grid_of(np.array([[1.0, 0.0]]), np.array([100.0, 1.0]), SINGLE_BITS)
+    >>> grid_of(np.array([[1.0, 0.0]]), np.array([100.0, 1.0]), SINGLE_BITS, None, FARTHEST)
     array([1.52587891e-05, 0.00000000e+00])
     """
     smallest = np.where(deviations > 0, deviations, np.inf).min(axis=0)

@@ -355,7 +355,7 @@ ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesSha
 """Shape with independent attributes; ``data`` has each attribute's own variance."""
 
 
-def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
+def product_shape(shape: ProductShape, K_X: Array, spans: Array | None) -> Array:
     """Diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``."""
     if shape == "data":
         return np.diag(np.clip(np.diag(K_X), 0.0, None))

@@ -355,7 +355,7 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, coarser: Partition | None =
     )
 
 
-def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
+def merged(finer: Partition, k: int, coarser: Partition | None) -> Partition:
     """Partition that merges classes of a finer one by Mondrian's cuts.
 
     Unions keep the promises other than k (docs/method.md).

@@ -78,7 +78,7 @@ def coins(
 
 
 def replacements(
-    rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None
+    rng: Rng, n: int, size: int, pi: Array | None, kind: np.dtype[Any] | None = None
 ) -> Codes:
     """``n`` values drawn uniformly from a domain, or from π, shape (n,).
 

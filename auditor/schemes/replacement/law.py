@@ -49,7 +49,7 @@ MOST_VALUES = 1_000
 """Most values in an estimated domain."""
 
 
-def fresh_chances(retention: float, size: int, pi: Array | None = None) -> Array:
+def fresh_chances(retention: float, size: int, pi: Array | None) -> Array:
     """``(1 − p)·π_y`` of all y, shape (s,)."""
     return (1.0 - retention) * (np.full(size, 1.0 / size) if pi is None else pi)
 
