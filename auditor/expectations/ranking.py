@@ -185,10 +185,6 @@ class GrowthRate(Expectation):
         """metric that grows"""
         against: str
         """the swept path, whose values are positive numbers"""
-        at_most: float | None = None
-        """largest exponent allowed"""
-        at_least: float | None = None
-        """smallest exponent allowed"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters

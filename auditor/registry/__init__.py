@@ -17,16 +17,6 @@ from auditor.base import PluginError, did_you_mean
 from auditor.process.containment import contained, shielded
 from auditor.process.environment import modules_in
 
-KINDS = {
-    "attack": "attacks",
-    "scheme": "schemes",
-    "source": "sources",
-    "expectation": "expectations",
-    "renderer": "renderers",
-    "case": "cases",
-    "feature": "features",
-}
-
 HOMES = {
     "attack": "auditor_attacks",
     "scheme": "auditor.schemes",
@@ -37,6 +27,7 @@ HOMES = {
     "feature": "auditor.audit.insider.features",
 }
 """Built-in packages by kind."""
+KINDS = tuple(HOMES)
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
 """Kinds that a scenario names."""
 
