@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import NamedTuple
 
 from auditor.adversary.attack import Attack, LinearAttack
@@ -22,9 +21,8 @@ from auditor.base.types import Options, Plain
 from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
-from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors, templated
+from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
 from auditor.registry.parameters import parse_path
-from auditor.results.records import grouped
 from auditor.runs.check import check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
 from auditor.scenario.read import Source, read_scenario
@@ -59,21 +57,45 @@ def memory_of(lines: Sequence[Line]) -> int:
 def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
     """Plan as text, for the tables of ``check_data``."""
     lines = plan_lines(scenario, tables)
-    return templated(
-        "runs/plan.txt.jinja",
-        scenario=scenario,
-        lines=lines,
-        schemes=list(grouped((line.scheme, line) for line in lines).items()),
-        most_schemes=MOST_SCHEMES,
-        took=duration(seconds_of(lines)),
-        memory=memory_of(lines),
-        there=available(),
-        now=free(),
-        megabytes=lambda size: f"{size / 2**20:,.0f}",
-        counted=counted,
-        span=_span,
-        json=lambda swept: shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP),
-    ).rstrip()
+    cells, values = sum(line.cells for line in lines), sum(line.work.values for line in lines)
+    took = duration(seconds_of(lines))
+    memory, there, now = memory_of(lines), available(), free()
+    replicates = {line.replicates for line in lines}
+    releases = f"{counted(len(lines), 'release')} × {counted(min(replicates), 'replicate')}"
+    if len(replicates) > 1:
+        total = sum(line.replicates for line in lines)
+        releases = f"{len(lines)} releases, {total:,} with their replicates"
+    text = [
+        f"{scenario.name}: {scenario.title}",
+        f"  valid; {releases}, {cells:,} cells, {counted(len(scenario.expect), 'expectation')}",
+        f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
+    ]
+    if memory > there:
+        text.append(
+            f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions"
+        )
+    elif memory > now:
+        text.append(
+            f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time"
+        )
+    if scenario.budget is not None:
+        out = "; ".join(scenario.left_out) or "nothing"
+        text.append(f"  budget of {scenario.budget:g} s leaves out: {out}")
+    for path, swept in scenario.sweep.items():
+        listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
+        count = f"{len(swept)} {'value' if len(swept) == 1 else 'values'}"
+        text.append(f"  swept: {path} over {count}: {listed}")
+    schemes = list(dict.fromkeys(line.scheme for line in lines))
+    for name in schemes[:MOST_SCHEMES]:
+        own = [line for line in lines if line.scheme == name]
+        figures = ((line.rows, line.work.width, line.copies, line.work.coalitions) for line in own)
+        rows, width, copies, coalitions = map(_span, zip(*figures, strict=True))
+        points, in_all = (f" at {len(own)} sweep points", " in all") if own[1:] else ("", "")
+        held = f"{rows} rows × {width}, {copies} {'copy' if copies == '1' else 'copies'}, {coalitions} coalition{'s' * (coalitions != '1')}"
+        text.append(f"  {name}{points}: {held}, {sum(line.cells for line in own):,} cells{in_all}")
+    if len(schemes) > MOST_SCHEMES:
+        text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")
+    return "\n".join(text)
 
 
 def seconds_of(lines: Sequence[Line]) -> float:
@@ -83,8 +105,7 @@ def seconds_of(lines: Sequence[Line]) -> float:
     )
 
 
-def _span(lines: Sequence[Line], field: str) -> str:
-    numbers = [*map(attrgetter(field), lines)]
+def _span(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 

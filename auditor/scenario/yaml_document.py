@@ -22,7 +22,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
@@ -337,14 +337,8 @@ class Places:
         """Error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
-                return self._at(
-                    origin,
-                    f"makes an invalid scenario: {Problem(format_path(path), message)}",
-                    key=False,
-                )
-        return self._at(path, message, key)
-
-    def _at(self, path: Path, message: str, key: bool) -> Problem:
+                why = f"makes an invalid scenario: {Problem(format_path(path), message)}"
+                return replace(self, swept=()).problem(origin, why)
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
         written = _as_written(self.document.value, path)

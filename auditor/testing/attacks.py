@@ -26,11 +26,11 @@ from auditor.adversary.knowledge import (
 from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric import reconstruct, release
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
-from auditor.base.types import Array, Coalition, Microdata, Names, Options, Pair, frozen
+from auditor.base.types import Array, Coalition, Names, Options, Pair, frozen
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
-from auditor.runs.estimate_categories import estimate_categories
+from auditor.runs.estimate_categories import Release, estimate_categories
 from auditor.runs.estimate_numbers import rebuilt
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks, drawn_codes
@@ -327,28 +327,23 @@ class Categories:
 
     scheme: UniformScheme
     what: str
-    original: Any = field(repr=False)
-    copies: tuple[Microdata, ...] = field(repr=False)
+    release: Any = field(repr=False)
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Posterior, shape (n, s)."""
-        held = [self.copies[copy - 1] for copy in coalition]
-        levels = [levels_of(self.scheme)[copy - 1] for copy in coalition]
-        found = estimate_categories(
-            attack, self.scheme, self.original, held, levels, coalition, knowledge, SEED
-        )
+        found = estimate_categories(attack, self.release, None, coalition, knowledge, SEED)
         return found.posterior
 
     def shown(self) -> Iterator[Array]:
         """Yield the codes."""
-        for column in (self.original, *self.copies):
+        for column in (self.release.original, *self.release.copies):
             yield column.cat.codes.to_numpy()
 
     def states(self) -> list[Knowledge]:
         """States of knowledge on categories."""
-        rows = len(self.original)
+        rows = len(self.release.original)
         return [
-            PublishedRules(margins=[[str(self.original.name)]]),
+            PublishedRules(margins=[["a"]]),
             *(
                 state
                 for state in states(rows)
@@ -406,4 +401,4 @@ def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key, table, levels = Key(SEED, scheme.name), as_categories(column), levels_of(scheme)
     ((_, made),) = drawn_codes(scheme, table, levels, key)
     copies = tuple(categories_like(column, table, codes) for codes in made)
-    return Categories(scheme, what, column, copies)
+    return Categories(scheme, what, Release(column, copies, levels, scheme))
