@@ -1,7 +1,5 @@
 """Plugin registry: packages by entry point, classes by decorator."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Attacks from Python: a reconstruction of numbers or categories, and its error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attacks on copies of categories from Python."""
 
-from __future__ import annotations
-
 from dataclasses import field
 from typing import Any
 

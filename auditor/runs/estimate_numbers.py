@@ -1,7 +1,5 @@
 """Attacks on copies of numbers from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import field
 

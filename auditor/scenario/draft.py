@@ -1,7 +1,5 @@
 """New scenarios: a draft for a table, and templates that run."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

@@ -16,8 +16,6 @@ anything else          text: ``on off yes NO 1_000 1:30 2012-01-01``
 =====================  ==================================================
 """
 
-from __future__ import annotations
-
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable
