@@ -289,7 +289,7 @@ def paced(
 
 
 def progress_text(progress: Progress, first: int, seconds: float) -> str:
-    """Progress of a run that began with ``first`` tasks done, which do not count for its pace."""
+    """Progress and pace of a run that began with ``first`` tasks done."""
     done, total = progress.done, progress.total
     if done == total:
         return f"{done} of {total} done, took {duration(seconds)}"

@@ -189,7 +189,7 @@ class Release:
         return self.scheme.law(self.levels, self._moments.scale)
 
     def held(self, coalition: Coalition) -> tuple[tuple[float, ...], list[Microdata]]:
-        """Levels and copies of a coalition."""
+        """Coalition's levels and copies."""
         levels = tuple(self.levels[copy - 1] for copy in coalition if self.levels)
         return levels, [self.copies[copy - 1] for copy in coalition]
 

@@ -321,9 +321,7 @@ class Places:
     def file(self) -> str:
         """The file below the current folder, else its name; empty for none."""
         path = FilePath((self.document and self.document.file) or "")
-        with suppress(
-            OSError, ValueError
-        ):  # the current folder is gone, or the file is not below it
+        with suppress(OSError, ValueError):  # no current folder, or a file elsewhere
             path = path.relative_to(FilePath.cwd()) if path.is_absolute() else path
         return (
             path.as_posix()

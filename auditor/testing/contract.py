@@ -68,7 +68,7 @@ class Contract:
             raise ContractError(self.cls, check, said)
 
     def where(self) -> str:
-        """What is being tried, for messages."""
+        """Tried case, for messages."""
         return ""
 
     @contextmanager
