@@ -8,8 +8,6 @@ Modules import only errors and the console at the top. Commands import the rest,
 equivalent.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

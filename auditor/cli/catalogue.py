@@ -1,7 +1,5 @@
 """Lists of plugins and scenarios, and a page for each plugin."""
 
-from __future__ import annotations
-
 import inspect
 import types
 from collections.abc import Iterable, Sequence

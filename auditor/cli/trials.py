@@ -5,8 +5,6 @@ honest release is *refuted* if an expectation fails. Shares have exact 95 % inte
 Pearson 1934). Releases differ only in seed and table.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,7 @@ from auditor.expectations.base import (
     place,
     worst,
 )
-from auditor.expectations.metric import LEVEL, ROUNDING, Limits, at_bound
+from auditor.expectations.metric import LEVEL, ROUNDING, Limits, at_bound, measured_at
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
 from auditor.results.records import (
@@ -130,25 +130,15 @@ def judge_pairs(pairs: Pairs, slack: float, metric: str) -> Judgement:
         else:
             verdicts.append("undecided")
     at = max(range(len(tests)), key=lambda k: (-VERDICTS.index(verdicts[k]), tests[k][0]))
-    first, second = pairs[at][0][0], pairs[at][1][0]
+    compared = " ≤ ".join(_where(cell[0]) for cell in pairs[at])
     difference, error, _ = tests[at]
-    why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
+    why = f"closest of {len(pairs)}: {compared}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
 
 
-def _compared(first: Measurement, second: Measurement) -> str:
-    pair = (first, second)
-    names = [
-        f"{one.attack} ({one.knowledge}) on {one.scheme}" if one.attack else one.scheme
-        for one in pair
-    ]
-    if names[0] != names[1]:
-        return " ≤ ".join(names)
-    paths = [path for path in first.sweep if first.sweep[path] != second.sweep.get(path)]
-    points = [", ".join(f"{path} = {one.sweep.get(path)}" for path in paths) for one in pair]
-    if paths:
-        return f"{names[0]}, at {' ≤ at '.join(points)}"
-    return f"{names[0]}, copies {' ≤ copies '.join(describe(one.coalition) for one in pair)}"
+def _where(one: Measurement) -> str:
+    point = ", ".join(f"{path} = {value}" for path, value in one.sweep.items())
+    return f"{measured_at(one)}{point and f', at {point}'}"
 
 
 def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below"] | None:
@@ -185,10 +175,6 @@ class GrowthRate(Expectation):
         """metric that grows"""
         against: str
         """the swept path, whose values are positive numbers"""
-        at_most: float | None = None
-        """largest exponent allowed"""
-        at_least: float | None = None
-        """smallest exponent allowed"""
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters

@@ -1,7 +1,5 @@
 """Plugin registry: packages by entry point, classes by decorator."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping
@@ -17,16 +15,6 @@ from auditor.base import PluginError, did_you_mean
 from auditor.process.containment import contained, shielded
 from auditor.process.environment import modules_in
 
-KINDS = {
-    "attack": "attacks",
-    "scheme": "schemes",
-    "source": "sources",
-    "expectation": "expectations",
-    "renderer": "renderers",
-    "case": "cases",
-    "feature": "features",
-}
-
 HOMES = {
     "attack": "auditor_attacks",
     "scheme": "auditor.schemes",
@@ -37,6 +25,7 @@ HOMES = {
     "feature": "auditor.audit.insider.features",
 }
 """Built-in packages by kind."""
+KINDS = tuple(HOMES)
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
 """Kinds that a scenario names."""
 

@@ -4,8 +4,6 @@ A path is ``("attacks", 1, "components")``: keys, and numbers, ids or names of l
 ``schemes[corner-wave].levels``. Other keys are quoted: ``sweep["data.rows"]``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The Python interface."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Checked arguments of Python calls: levels, bounds and plugin parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -4,8 +4,6 @@ Without a stated law, it is estimated from original and copies, without closed f
 categories need a stated law.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

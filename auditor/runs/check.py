@@ -1,7 +1,5 @@
 """Checks of a scenario that need the table, or all copies together."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Check knowledge and each scheme against the table, before a run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.adversary.attack import expand_all

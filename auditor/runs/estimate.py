@@ -1,7 +1,5 @@
 """Attacks from Python: a reconstruction of numbers or categories, and its error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -68,12 +66,8 @@ def attack(
     knows, scheme, seed = knowledge_of(knowledge), release.scheme, checked_seed(seed)
     copies = _coalition(coalition, len(release.copies))
     plugin.check(scheme.family, knows)
-    levels = tuple(release.levels[copy - 1] for copy in copies if release.levels)
-    if isinstance(scheme, UniformScheme):
-        X = release.original if original is None else original
-        held = [release.copies[copy - 1] for copy in copies]
-        return estimate_categories(plugin, scheme, X, held, levels, copies, knows, seed)
-    return estimate_numbers(plugin, release, original, copies, levels, knows, seed)
+    estimated = estimate_categories if isinstance(scheme, UniformScheme) else estimate_numbers
+    return estimated(plugin, release, original, copies, knows, seed)
 
 
 def knowledge_of(value: Any) -> Knowledge:

@@ -1,8 +1,5 @@
 """Attacks on copies of categories from Python."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -15,8 +12,9 @@ from auditor.audit.categorical.posterior_pass import given_by
 from auditor.audit.categorical.release import restricted
 from auditor.audit.numeric.moment_pass import draws_of
 from auditor.base import AuditorError, NotApplicable
-from auditor.base.types import Array, Coalition, Levels, Microdata, frozen
+from auditor.base.types import Array, Coalition, Microdata, frozen
 from auditor.data.microdata import as_categories, categories_like, in_domain
+from auditor.runs.perturb import Release as Release
 from auditor.schemes.replacement.base import UniformScheme
 
 
@@ -49,10 +47,8 @@ class CategoricalEstimate:
 
 def estimate_categories(
     plugin: Attack,
-    scheme: UniformScheme,
-    X: Microdata,
-    copies: Sequence[Microdata],
-    levels: Levels,
+    release: Release,
+    original: Microdata | None,
     coalition: Coalition,
     knows: Knowledge,
     seed: int,
@@ -60,7 +56,9 @@ def estimate_categories(
     """Run a categorical attack on the copies of one coalition; see ``attack``."""
     if not isinstance(plugin, CategoricalAttack):
         raise NotApplicable(f"{plugin.name} does not attack categories")
-    table = as_categories(X)
+    X, scheme = release.original if original is None else original, release.scheme
+    assert isinstance(scheme, UniformScheme)
+    table, (levels, copies) = as_categories(X), release.held(coalition)
     held = [in_domain(table, X, copy).codes for copy in copies]
     law = scheme.over(table).channel(levels, table.size)
     if knows.row_count > table.rows:

@@ -1,7 +1,5 @@
 """Estimates in words and in files, for the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

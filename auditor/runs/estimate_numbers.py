@@ -1,7 +1,5 @@
 """Attacks on copies of numbers from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -132,7 +130,6 @@ def estimate_numbers(
     release: Release,
     original: Microdata | None,
     copies: Coalition,
-    levels: tuple[float, ...],
     knows: Knowledge,
     seed: int,
 ) -> Estimate:
@@ -143,14 +140,14 @@ def estimate_numbers(
     shape, wanted = ((each.rows, each.width) for each in (table, release._table))
     if shape != wanted:
         raise DataError(f"original must have shape {wanted}, as the release; got {shape}")
-    values = (copy_values(release.copies[copy - 1]) for copy in copies)
-    arrays = [scheme.from_columns(each, table.attributes) for each in values]
+    levels, given = release.held(copies)
+    arrays = [scheme.from_columns(copy_values(copy), table.attributes) for copy in given]
     moments = release._moments if own else table_moments(table)
     law = None if release.law is None else release.law.of(copies)
     held = held_release(table, moments, scheme, levels, copies, arrays, law)
     with one_thread():
-        found, theory, fitted, given = rebuilt(plugin, held, knows, seed)
-    errors = np.delete(table.values - found, given, axis=0).reshape(-1)
+        found, theory, fitted, known = rebuilt(plugin, held, knows, seed)
+    errors = np.delete(table.values - found, known, axis=0).reshape(-1)
     distortion = float(errors @ errors) / errors.size
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(

@@ -7,8 +7,6 @@ against forgery. Only their owner can read files, which hold full aggregates.
 no parameter names.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

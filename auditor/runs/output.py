@@ -256,34 +256,28 @@ class Line:
         return f"<div>{moving}{escape(self.text)}</div>"
 
 
-def notebook(
-    title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic
-) -> Listener:
+def notebook(title: str, display: Callable[..., Any]) -> Listener:
     """Listener that updates one notebook line."""
     handle = display(Line(f"{title}: reading the data"), display_id=True)
 
     def tell(progress: Progress, text: str) -> None:
         handle.update(Line(text, progress.done, progress.total))
 
-    return paced(title, tell, LIVE_SECONDS, 0, clock)
+    return paced(title, tell, LIVE_SECONDS, 0)
 
 
 def paced(
-    title: str,
-    tell: Callable[[Progress, str], None],
-    seconds: float,
-    parts: int,
-    clock: Callable[[], float],
+    title: str, tell: Callable[[Progress, str], None], seconds: float, parts: int
 ) -> Listener:
     """Listener that tells start, end, and progress at most every few seconds.
 
     With ``parts``, also at most so often.
     """
-    started, first = clock(), list[int]()
+    started, first = monotonic(), list[int]()
     last = [0.0, started]
 
     def listen(progress: Progress) -> None:
-        now, done = clock(), progress.done
+        now, done = monotonic(), progress.done
         first.append(done)
         part = parts * done // max(1, progress.total)
         due = now - last[1] >= seconds and (part > last[0] or not parts)
@@ -295,7 +289,7 @@ def paced(
 
 
 def progress_text(progress: Progress, first: int, seconds: float) -> str:
-    """Progress of a run that began with ``first`` tasks done, which do not count for its pace."""
+    """Progress and pace of a run that began with ``first`` tasks done."""
     done, total = progress.done, progress.total
     if done == total:
         return f"{done} of {total} done, took {duration(seconds)}"
@@ -337,10 +331,10 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
         )
 
 
-def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
+def calm(title: str) -> Listener:
     """Listener for logs: start, end, and at most every tenth and every few seconds."""
 
     def tell(progress: Progress, text: str) -> None:
         say(clean(bounded(text)))
 
-    return paced(title, tell, CALM_SECONDS, 10, clock)
+    return paced(title, tell, CALM_SECONDS, 10)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.base.types import Array, Levels, Microdata, frozen
+from auditor.base.types import Array, Coalition, Levels, Microdata, frozen
 from auditor.data.microdata import (
     as_categories,
     as_table,
@@ -187,6 +187,11 @@ class Release:
     def law(self) -> NoiseLaw | None:
         """The exact law of the noise in all copies."""
         return self.scheme.law(self.levels, self._moments.scale)
+
+    def held(self, coalition: Coalition) -> tuple[tuple[float, ...], list[Microdata]]:
+        """Coalition's levels and copies."""
+        levels = tuple(self.levels[copy - 1] for copy in coalition if self.levels)
+        return levels, [self.copies[copy - 1] for copy in coalition]
 
     def noise_covariance(self) -> Array:
         """``K_Z``, shape (MN, MN), copies stacked in order of release.

@@ -4,8 +4,6 @@ Work is in seconds at the nominal speed of ``auditor.audit.workload``, so a budg
 audit on any machine.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

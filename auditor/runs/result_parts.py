@@ -1,7 +1,5 @@
 """Parts of a result that are computed after the tasks."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from datetime import datetime

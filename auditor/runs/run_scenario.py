@@ -1,7 +1,5 @@
 """Carry out a scenario's tasks, and join their results in order."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The table of a scenario, loaded once per process and file version."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """New scenarios: a draft for a table, and templates that run."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings
@@ -218,17 +216,8 @@ def draft(
         margin=f"{_bound(0.01, 1.0, records):g}",
         resolution=f"{_bound(0.1, 10.0, records):g}",
         most_left_out=MOST_LEFT_OUT,
-        line=lambda field, comment: f"{field:<32} # {comment}" if comment else field,
-        **{function.__name__: function for function in (text, quoted, counted, listed)},
-        about=lambda column: ", ".join(
-            filter(
-                None,
-                [
-                    _about(column),
-                    (other := renamed.get(column.name)) and f"in a copy as {quoted(other)}",
-                ],
-            )
-        ),
+        renamed=renamed,
+        **{function.__name__: function for function in (text, quoted, counted, listed, isfinite)},
     )
 
 
@@ -275,21 +264,6 @@ def text(value: str) -> str:
                 return value
     written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=inf)
     return visible(written.removesuffix("\n"))
-
-
-def _about(column: Column) -> str:
-    facts = []
-    if column.kind == "category":
-        facts.append(f"{column.values} different values")
-    elif column.step == 1:
-        facts.append("whole days" if column.kind == "date" else "whole numbers")
-    elif isfinite(column.step):
-        facts.append(f"in steps of {column.step:g}")
-    if column.heap:
-        facts.append(f"one value is that of {column.heap:.0%} of the records")
-    if column.blank:
-        facts.append(f"{column.blank:.0%} blank" if column.blank >= 0.01 else "some blank")
-    return ", ".join(facts)
 
 
 def _bound(usual: float, scale: float, records: int) -> float:

@@ -1,7 +1,5 @@
 """JSON Schema of a scenario for editors, from the installed plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors of a scenario by field, and models of its sections."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

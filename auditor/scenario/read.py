@@ -1,7 +1,5 @@
 """Reading of a `Scenario` from a file, a mapping or a shipped name."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

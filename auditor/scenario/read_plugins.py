@@ -1,7 +1,5 @@
 """Sections ``data``, ``schemes``, ``knowledge``, ``attacks`` and ``coalitions``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Annotated, Any, TypeVar

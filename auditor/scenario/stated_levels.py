@@ -10,8 +10,6 @@
 table, so levels disclose no record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, isclose, isinf, log, sinh

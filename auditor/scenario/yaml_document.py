@@ -16,13 +16,11 @@ anything else          text: ``on off yes NO 1_000 1:30 2012-01-01``
 =====================  ==================================================
 """
 
-from __future__ import annotations
-
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
@@ -323,9 +321,7 @@ class Places:
     def file(self) -> str:
         """The file below the current folder, else its name; empty for none."""
         path = FilePath((self.document and self.document.file) or "")
-        with suppress(
-            OSError, ValueError
-        ):  # the current folder is gone, or the file is not below it
+        with suppress(OSError, ValueError):  # no current folder, or a file elsewhere
             path = path.relative_to(FilePath.cwd()) if path.is_absolute() else path
         return (
             path.as_posix()
@@ -337,14 +333,8 @@ class Places:
         """Error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
-                return self._at(
-                    origin,
-                    f"makes an invalid scenario: {Problem(format_path(path), message)}",
-                    key=False,
-                )
-        return self._at(path, message, key)
-
-    def _at(self, path: Path, message: str, key: bool) -> Problem:
+                why = f"makes an invalid scenario: {Problem(format_path(path), message)}"
+                return replace(self, swept=()).problem(origin, why)
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
         written = _as_written(self.document.value, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +26,16 @@ from auditor.adversary.knowledge import (
 from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric import reconstruct, release
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
-from auditor.base.types import Array, Coalition, Microdata, Names, Options, Pair, frozen
+from auditor.base.types import Array, Coalition, Names, Options, Pair, frozen
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
-from auditor.runs.estimate_categories import estimate_categories
+from auditor.runs.estimate_categories import Release, estimate_categories
 from auditor.runs.estimate_numbers import rebuilt
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks, drawn_codes
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.testing.contract import READS_ONLY, SEED, Contract, ContractError, digest, get, names
+from auditor.testing.contract import READS_ONLY, SEED, Contract, digest, get, names
 
 LONGEST_KIND = 30
 """Longest kind of attack in characters, for tables."""
@@ -72,6 +72,11 @@ def check_attack(cls: type[Attack], parameters: Options | None = None) -> None:
 
 
 class _AttackContract(Contract):
+    tried = ""
+
+    def where(self) -> str:
+        return self.tried
+
     def check(self) -> None:
         self.check_description()
         cls, kind = self.cls, self.cls.attack_kind
@@ -103,6 +108,7 @@ class _AttackContract(Contract):
                 for case in cases(scheme)
                 for knowledge in case.states()
             ]
+        self.tried = ""
         estimate = "an estimate for some state of knowledge"
         self.require("answers somewhere", any(answered), estimate, "that it refused them all")
 
@@ -135,56 +141,43 @@ class _AttackContract(Contract):
         if all(answer is None for answer in found):
             return False
         last, again = found[-1], self._answer(case, self._form(), knowledge, COALITIONS[-1])
-        if not (last is again is None or np.array_equal(last, again)):  # type: ignore[arg-type]
-            expected = "expected the same answer from a new object and from one that was used before, found another"
-            self._fail("deterministic", expected, case, knowledge, COALITIONS[-1])
+        same = last is again is None or np.array_equal(last, again)  # type: ignore[arg-type]
+        both_same = "the same answer from a new object and from one that was used before"
+        self.require("deterministic", same, both_same, "another")
         try:
             both = case.one_by_one(self._form(), knowledge)
         except NotApplicable:
             both = None
-        if both is not None and not (
+        same = both is None or (
             both[0].shape == both[1].shape and np.allclose(*both, rtol=1e-6, atol=1e-6)
-        ):
-            expected = (
-                "expected the same estimates of records given together and one by one, found others"
-            )
-            self._fail("record by record", expected, case, knowledge, EVERYBODY)
+        )
+        either = "the same estimates of records given together and one by one"
+        self.require("record by record", same, either)
         return True
 
     def _answer(
         self, case: Case, attack: Attack, knowledge: Knowledge, coalition: Coalition
     ) -> Array | None:
-        before, tried = digest(case.shown()), (case, knowledge, coalition)
+        before, check = digest(case.shown()), "answers or refuses"
+        self.tried = f", on {case.what} by {case.scheme.name}, with {knowledge.label} knowledge and copies {list(coalition)}"
         refused: tuple[type[AuditorError], ...] = (AuditorError,)
-        try:
-            attack.check_scheme(case.scheme.public)
-            case.refuse(attack, knowledge)
-            refused = (NotApplicable,)
-            attack.check(case.scheme.family, knowledge)
-            values = case.estimate(attack, knowledge, coalition)
-        except refused as refusal:
-            if not str(refusal):
-                reason = "expected a reason in NotApplicable, found none"
-                self._fail("answers or refuses", reason, *tried)
-            return None
-        except PluginError as error:
-            expected = f"expected finite estimates of the right shape, found that {error}"
-            self._fail("finite and of the right shape", expected, *tried)
-        except (Exception, SystemExit) as error:
-            wrote = isinstance(error, ValueError) and "read-only" in str(error)
-            expected = f"expected an answer or NotApplicable, found {type(error).__name__}: {error}"
-            self._fail(READS_ONLY if wrote else "answers or refuses", expected, *tried)
-        if digest(case.shown()) != before:
-            self._fail(
-                READS_ONLY, "expected table, moments and copies as they were, found others", *tried
-            )
+        values = None
+        with self.no_other_error(check):
+            try:
+                attack.check_scheme(case.scheme.public)
+                case.refuse(attack, knowledge)
+                refused = (NotApplicable,)
+                attack.check(case.scheme.family, knowledge)
+                values = case.estimate(attack, knowledge, coalition)
+            except refused as refusal:
+                self.require(check, str(refusal), "a reason in NotApplicable", "none")
+                return None
+            except PluginError as error:
+                finite = "finite estimates of the right shape"
+                self.require("finite and of the right shape", False, finite, f"that {error}")
+        same = digest(case.shown()) == before
+        self.require(READS_ONLY, same, "table, moments and copies as they were")
         return values
-
-    def _fail(
-        self, check: str, said: str, case: Case, knowledge: Knowledge, coalition: Coalition
-    ) -> NoReturn:
-        where = f"on {case.what} by {case.scheme.name}, with {knowledge.label} knowledge and copies {list(coalition)}"
-        raise ContractError(self.cls, check, f"{said}, {where}")
 
 
 # -- test tables, schemes and releases -------------------------------------------------------------
@@ -327,28 +320,23 @@ class Categories:
 
     scheme: UniformScheme
     what: str
-    original: Any = field(repr=False)
-    copies: tuple[Microdata, ...] = field(repr=False)
+    release: Any = field(repr=False)
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Posterior, shape (n, s)."""
-        held = [self.copies[copy - 1] for copy in coalition]
-        levels = [levels_of(self.scheme)[copy - 1] for copy in coalition]
-        found = estimate_categories(
-            attack, self.scheme, self.original, held, levels, coalition, knowledge, SEED
-        )
+        found = estimate_categories(attack, self.release, None, coalition, knowledge, SEED)
         return found.posterior
 
     def shown(self) -> Iterator[Array]:
         """Yield the codes."""
-        for column in (self.original, *self.copies):
+        for column in (self.release.original, *self.release.copies):
             yield column.cat.codes.to_numpy()
 
     def states(self) -> list[Knowledge]:
         """States of knowledge on categories."""
-        rows = len(self.original)
+        rows = len(self.release.original)
         return [
-            PublishedRules(margins=[[str(self.original.name)]]),
+            PublishedRules(margins=[["a"]]),
             *(
                 state
                 for state in states(rows)
@@ -406,4 +394,4 @@ def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key, table, levels = Key(SEED, scheme.name), as_categories(column), levels_of(scheme)
     ((_, made),) = drawn_codes(scheme, table, levels, key)
     copies = tuple(categories_like(column, table, codes) for codes in made)
-    return Categories(scheme, what, column, copies)
+    return Categories(scheme, what, Release(column, copies, levels, scheme))

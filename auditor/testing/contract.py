@@ -64,7 +64,12 @@ class Contract:
             It does not hold.
         """
         if not holds:
-            raise ContractError(self.cls, check, f"expected {expected}, found {found}")
+            said = f"expected {expected}, found {found}{self.where()}"
+            raise ContractError(self.cls, check, said)
+
+    def where(self) -> str:
+        """Tried case, for messages."""
+        return ""
 
     @contextmanager
     def no_other_error(self, check: str) -> Iterator[None]:
@@ -76,8 +81,8 @@ class Contract:
         except (Exception, SystemExit) as error:
             # numpy's message on a read-only array
             wrote = isinstance(error, ValueError) and "read-only" in str(error)
-            said = f"expected no error, found {type(error).__name__}: {error}"
-            raise ContractError(self.cls, READS_ONLY if wrote else check, said) from error
+            found = f"{type(error).__name__}: {error}"
+            self.require(READS_ONLY if wrote else check, False, "no error", found)
 
     def make(self) -> Any:
         """A new plugin.

@@ -93,9 +93,8 @@ class _SchemeContract(Contract):
     def key(self, seed: int, block: int = 0) -> Key:
         return Key(seed, self.cls.name, matrices=SEED, block=block)
 
-    def require(self, check: str, holds: object, expected: str, found: object = "others") -> None:
-        where = f", at levels {list(self.levels)}" if self.levels else ""
-        super().require(check, holds, expected, f"{found}{where}")
+    def where(self) -> str:
+        return f", at levels {list(self.levels)}" if self.levels else ""
 
     def require_law(self, check: str, tests: Sequence[Any]) -> None:
         for test in tests:  # moments first: they explain more

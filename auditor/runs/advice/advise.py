@@ -1,7 +1,5 @@
 """Advice: closed forms, then audits of copies, then checks of releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

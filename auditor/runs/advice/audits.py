@@ -1,7 +1,5 @@
 """Audits that advice measures: one scenario per release."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ exposure curve. For ``uniform-multilevel`` Theorem 1 of xiao2009 is equivalent; 
 sufficient copy.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import field

@@ -1,7 +1,5 @@
 """Append later batches of records to a release folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

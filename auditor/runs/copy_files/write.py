@@ -4,8 +4,6 @@ No file in a folder helps a recipient to undo the noise. Not even the moments th
 there, as an exact covariance reveals the last record to an adversary who knows all others.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
