@@ -7,12 +7,15 @@ import pytest
 
 import auditor
 from auditor.adversary.attack import LinearAttack
-from auditor.adversary.single_copy import SampleFilter
 from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
-from auditor_attacks.pca_filter import VarianceShare, components_kept
-from auditor_attacks.svd_filter import worth_keeping
+from auditor_attacks.spectral_filter import (
+    SampleFilter,
+    VarianceShare,
+    components_kept,
+    worth_keeping,
+)
 from tests.attacks.tables import table
 
 
