@@ -18,11 +18,11 @@ from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
 
 from . import document as tree
-from .chart import sparklines
+from .charts import sparklines
 from .figures import SCALE, clipped, number, said, share, unbroken
 from .headline import headline
+from .pages import DocumentRenderer
 from .reading import Reading, unique
-from .renderer import DocumentRenderer
 from .verdict import Exposure, verdicts
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
@@ -195,7 +195,7 @@ class Terminal(DocumentRenderer):
             self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
             self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
 
-    def _figure(self, block: tree.Figure) -> None:
+    def _drawing(self, block: tree.Drawing) -> None:
         chart = block.chart
         if not chart.drawn:
             return

@@ -13,7 +13,7 @@ import yaml
 import auditor
 from auditor import registry
 from auditor.cli import cli, main
-from auditor_reports.chart import deflated
+from auditor_reports.charts import deflated
 
 ROWS = 60
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
