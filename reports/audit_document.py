@@ -521,7 +521,7 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
         EXPOSED * any(cell.exposed for cell in every),
         limited_text(result.scenario.get("attacks", [])),
         *(f"{PROVED}{text} of {isolated(name)}." for name, text in least_possible(reading, place)),
-        untried_text([clipped(kind, 60) for kind in kinds], more),
+        untried_text(result),
     ]
     untried = [*kinds.items(), *([("of kinds that were tried", more)] if more else [])]
     lines = [f"{clipped(kind, 60)}: {isolated(', '.join(attacks))}" for kind, attacks in untried]
@@ -625,7 +625,7 @@ def _method(reading: Reading) -> Section:
 
 
 def _terms(found: Iterable[tuple[str, str]], role: str = "definitions") -> Terms:
-    return Terms([Definition(term, "", meaning) for term, meaning in found], role)  # type: ignore[arg-type]
+    return Terms([Definition(*one) for one in found], role)  # type: ignore[arg-type]
 
 
 def _plugins(plugins: Sequence[PluginSummary]) -> Terms:

@@ -3,11 +3,9 @@
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -110,17 +108,10 @@ def filled(name: str, escape: bool = True, **values: Any) -> str:
 @cache
 def environment(escape: bool = True) -> Any:
     """Template environment with strict names; ``escape`` is for HTML."""
-    from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
-
-    class Compiled(FileSystemBytecodeCache):
-        def dump_bytecode(self, bucket: Any) -> None:
-            with suppress(OSError):  # a read-only folder, or a full disk
-                super().dump_bytecode(bucket)
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
         loader=FunctionLoader(template),
-        # compilation: 0.07 s
-        bytecode_cache=Compiled(str(Path(__file__).with_name("__pycache__"))),
         autoescape=escape,
         keep_trailing_newline=not escape,
         undefined=StrictUndefined,

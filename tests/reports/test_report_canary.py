@@ -66,7 +66,7 @@ def leaks(text, values):
 
 def test_the_search_finds_what_is_planted(values):
     assert leaks(f"the pay is {values[3]}", values) == [values[3]]
-    assert leaks(deflated(f"the pay is {values[3]}"), values) == [values[3]]
+    assert leaks(deflated(f"the pay is {values[3]}", "block"), values) == [values[3]]
 
 
 COMMANDS = {
