@@ -178,10 +178,6 @@ class ClassAttack(RowAttack):
         return ClassReading(self, view, Classes.of(target_of(view), blocks))
 
 
-def _surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
-    return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
-
-
 def by_group(shares: Array, groups: Indices) -> Array:
     """Sum the shares of values, shape (…, V), within groups, shape (…, G)."""
     # the product with the identity would cost V² per class
@@ -240,15 +236,18 @@ class Homogeneity(ClassAttack):
         """share of one value in a class from which it is claimed"""
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        return _surest(sizes, P_E, self.parameters.confidence)
+        return np.where(
+            (P_E.max(axis=1) >= self.parameters.confidence - 1e-12) & (sizes > 0),
+            P_E.argmax(axis=1),
+            -1,
+        )
 
 
 @register
-class Similarity(ClassAttack):
+class Similarity(Homogeneity):
     """Claim the group of similar values that a class lies within."""
 
     name = "similarity"
-    attack_kind = "attribute disclosure"
     reference = "li2007; liu2008, section 5"
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
@@ -280,9 +279,6 @@ class Similarity(ClassAttack):
             raise AuditorError(
                 f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}"
             )
-
-    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        return _surest(sizes, P_E, self.parameters.confidence)
 
     def groups(self, view: View, values: Array) -> Indices:
         if self.parameters.edges is not None:

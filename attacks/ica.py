@@ -51,7 +51,6 @@ records. Independence is *not checked*.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -256,32 +255,8 @@ ROUNDING = 1e-9
 QUANTILES = (np.arange(200) + 0.5) / 200
 
 
-class Guide(ABC):
-    """Knowledge that assigns components to attributes."""
-
-    @property
-    @abstractmethod
-    def directions(self) -> Array:
-        """Expected components as weights on attributes, shape (N, N)."""
-
-    @abstractmethod
-    def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
-        """Each attribute's component and sign, shapes (N,).
-
-        ``found`` was fitted to ``y``.
-        """
-
-    @abstractmethod
-    def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
-        """Mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
-
-    def without_matrix(self) -> Guide:
-        """Guide for a release of the table itself."""
-        return self
-
-
 @unprinted
-class Pairs(Guide):
+class Pairs:
     """Known pairs: each component is the attribute it correlates with.
 
     Attributes
@@ -297,9 +272,11 @@ class Pairs(Guide):
 
     @property
     def directions(self) -> Array:
+        """Expected components as weights on attributes, shape (N, N)."""
         return np.eye(self.original.shape[1])
 
     def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
+        """Each attribute's component and sign, shapes (N,); ``found`` was fitted to y."""
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = quotient(x.T @ s, size)
@@ -307,6 +284,7 @@ class Pairs(Guide):
         return np.asarray(order, dtype=int), np.ones(len(order))
 
     def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
+        """Mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
         components = found.apply(self.copies)
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
@@ -316,17 +294,18 @@ class Pairs(Guide):
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
+        """Guide for a release of the table itself."""
         return replace(self, copies=self.original)
 
 
 @unprinted
-class Likeness(Guide):
+class Likeness:
     """Records of the population: components are matched by distribution.
 
     Attributes
     ----------
     known : ndarray of shape (s, N)
-    own : ndarray of shape (N, N)
+    directions : ndarray of shape (N, N)
         From records to expected components, of any variance.
     back : ndarray of shape (N, N)
         From components of variance 1 to attributes.
@@ -335,21 +314,25 @@ class Likeness(Guide):
     """
 
     known: Array
-    own: Array
+    directions: Array
     back: Array
     moved: bool
 
-    @property
-    def directions(self) -> Array:
-        return self.own
-
     def order(self, found: Unmixing, y: Array) -> tuple[Indices, Array]:
         return match(
-            standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved)
+            standard(self.known @ self.directions.T, self.moved),
+            standard(y @ found.matrix.T, self.moved),
         )
 
     def place(self, found: Unmixing, order: Indices, signs: Array) -> Pair:
         return self.known.mean(axis=0), (self.back * signs)[:, np.argsort(order)]
+
+    def without_matrix(self) -> Guide:
+        return self
+
+
+Guide = Pairs | Likeness
+"""Knowledge that assigns components to attributes."""
 
 
 def _centred(values: Array) -> Array:

@@ -31,8 +31,6 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     Indices,
-    KroneckerNoise,
-    NotApplicable,
     Pair,
     Reconstruction,
     RowAttack,
@@ -68,12 +66,7 @@ class TreeEstimate(RowAttack):
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         found = view.need(TreeMoments)
-        law = view.known_law
-        if not isinstance(law, KroneckerNoise):
-            raise NotApplicable(
-                "the law of the noise is not known to have one shape across the copies"
-            )
-        S, regressed = view.combined_variance * law.shape, None
+        S, regressed = view.combined_variance * view.one_shape.shape, None
         if found.predictors is not None:
             S, regressed = conditional_noise(S, found.tree.on)
         leaves = leaf_posteriors(found.leaves(*view.estimated_moments), S)
