@@ -1,57 +1,6 @@
-r"""Posteriors of one attribute at a time.
-
-Posteriors of one attribute under a prior in bins, fitted to the copies.
+"""Posteriors of one attribute under a prior in bins, fitted to the copies.
 
 A smooth channel's estimate is a function of one number, so it is tabulated and interpolated.
-
-Univariate reconstruction: posterior mean of each attribute alone.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``f_X, f_R`` | densities of one attribute, and of the noise in its combined copies | | huang2005, section 4 |
-| ``x̂_j`` | ``∫ x f_X(x) f_R(y_j − x) dx / ∫ f_X(x) f_R(y_j − x) dx`` | scalar | huang2005, section 4 |
-| ``λ_jj`` | variance of attribute j, ``K_X``'s diagonal | scalar | |
-| ``σ_j²`` | variance of the noise in attribute j of the combined copies | scalar | |
-| ``g_j`` | ``λ_jj / (λ_jj + σ_j²)`` | scalar | |
-| gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
-
-``prior: gaussian`` is the best linear estimate from one attribute for any distribution.
-``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior:
-reconstructed`` is the paper's: ``f_X`` is estimated from the copies, flat in every bin, and the
-integrals are exact, for noise of any law.
-
-Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``); a
-reconstructed prior under other noise than Gaussian uses all copies (``_channel``).
-
-Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal. A reconstructed
-prior loses accuracy with few records or strong noise.
-
-Distribution analysis: localise records by a reconstructed distribution.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000; agrawal2001 |
-| ``P(b | y)`` | ``π_b L_b(y) / Σ π_b' L_b'(y)`` | (B,) | liu2008, section 3.6 |
-| interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
-| ``x̂`` | the median of ``P(· | y)`` | scalar | |
-
-Attributes are treated separately. Few records or strong noise blur the reconstruction or make
-spikes.
-
-Posterior mode or mean of each record, for a prior of any shape.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``f_X`` | prior density: ``gaussian``, ``flat``, ``histogram``, ``kde`` or ``known`` | | |
-| ``f_R`` | density of the noise in the coalition's copies | | |
-| mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
-| mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
-
-``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde``
-smooths it by a normal kernel one bin wide. ``known`` is the table's own value shares, with
-``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values. These treat
-attributes one at a time, as the Gaussian prior does under other noise. ``histogram`` with
-``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
 """
 
 from collections.abc import Callable, Sequence
@@ -306,7 +255,28 @@ def estimated_by_attribute(
 
 @register
 class UnivariateReconstruction(LinearAttack):
-    """Posterior mean of each attribute alone, without correlations."""
+    """Posterior mean of each attribute alone, without correlations.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``f_X, f_R`` | densities of one attribute, and of the noise in its combined copies | | huang2005, section 4 |
+    | ``x̂_j`` | ``∫ x f_X(x) f_R(y_j − x) dx / ∫ f_X(x) f_R(y_j − x) dx`` | scalar | huang2005, section 4 |
+    | ``λ_jj`` | variance of attribute j, ``K_X``'s diagonal | scalar | |
+    | ``σ_j²`` | variance of the noise in attribute j of the combined copies | scalar | |
+    | ``g_j`` | ``λ_jj / (λ_jj + σ_j²)`` | scalar | |
+    | gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
+
+    ``prior: gaussian`` is the best linear estimate from one attribute for any distribution.
+    ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior:
+    reconstructed`` is the paper's: ``f_X`` is estimated from the copies, flat in every bin, and the
+    integrals are exact, for noise of any law.
+
+    Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``); a
+    reconstructed prior under other noise than Gaussian uses all copies (``_channel``).
+
+    Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal. A reconstructed
+    prior loses accuracy with few records or strong noise.
+    """
 
     name = "udr"
     in_all = False
@@ -382,7 +352,18 @@ TINY = 1e-300
 
 @register
 class DistributionAnalysis(RowAttack):
-    """Shortest posterior interval under a reconstructed distribution."""
+    """Shortest posterior interval under a reconstructed distribution.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000; agrawal2001 |
+    | ``P(b | y)`` | ``π_b L_b(y) / Σ π_b' L_b'(y)`` | (B,) | liu2008, section 3.6 |
+    | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
+    | ``x̂`` | the median of ``P(· | y)`` | scalar | |
+
+    Attributes are treated separately. Few records or strong noise blur the reconstruction or make
+    spikes.
+    """
 
     name = "distribution-analysis"
     attack_kind = "per attribute"
@@ -503,7 +484,21 @@ CHUNK_VALUES = 2**20
 
 @register
 class MaximumAPosteriori(RowAttack):
-    """Posterior mode or mean per record, under a chosen prior."""
+    """Posterior mode or mean per record, under a chosen prior.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``f_X`` | prior density: ``gaussian``, ``flat``, ``histogram``, ``kde`` or ``known`` | | |
+    | ``f_R`` | density of the noise in the coalition's copies | | |
+    | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
+    | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
+
+    ``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde``
+    smooths it by a normal kernel one bin wide. ``known`` is the table's own value shares, with
+    ``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values. These treat
+    attributes one at a time, as the Gaussian prior does under other noise. ``histogram`` with
+    ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
+    """
 
     name = "map-estimate"
     attack_kind = "per attribute"

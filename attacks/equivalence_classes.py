@@ -1,4 +1,4 @@
-r"""Sensitive values of each equivalence class in k-anonymous copies.
+"""Sensitive values of each equivalence class in k-anonymous copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -7,42 +7,6 @@ r"""Sensitive values of each equivalence class in k-anonymous copies.
 | ``P(v)`` | share in the copies as a whole: the prior | (V,) |
 
 A record that all copies suppress has the posterior ``P`` and no row to be linked to.
-
-Homogeneity: claim the value that (nearly) all records of a class share.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| claim | the commonest value of the class, if its share is at least c (``confidence``) | machanavajjhala2007 |
-
-k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
-
-Similarity: claim a group of similar values that a class shares.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
-| claim | the commonest group of the class, if its share is at least c (``confidence``) | |
-
-``height`` selects nodes of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges``
-cut a numeric column. t-closeness only bounds the gain over the table.
-
-Skewness: claim a sensitive value much commoner in a class than overall.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | li2007 |
-
-t-closeness bounds ``P_E(v) − P(v)``.
-
-Linkage: match a target to its row by quasi-identifiers.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| ``|E|`` | rows that share the target's generalised quasi-identifiers in every held copy | samarati2001 |
-| ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
-| claim | the sensitive value of the only row of a class | |
-
-k-anonymity bounds the probability by 1/k for one copy.
 """
 
 from __future__ import annotations
@@ -222,7 +186,14 @@ class ClassReading(Reconstruction):
 
 @register
 class Homogeneity(ClassAttack):
-    """Claim the sensitive value of classes with (nearly) one value."""
+    """Claim the sensitive value of classes with (nearly) one value.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | claim | the commonest value of the class, if its share is at least c (``confidence``) | machanavajjhala2007 |
+
+    k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
+    """
 
     name = "homogeneity"
     attack_kind = "attribute disclosure"
@@ -245,7 +216,16 @@ class Homogeneity(ClassAttack):
 
 @register
 class Similarity(Homogeneity):
-    """Claim the group of similar values that a class lies within."""
+    """Claim the group of similar values that a class lies within.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
+    | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
+
+    ``height`` selects nodes of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges``
+    cut a numeric column. t-closeness only bounds the gain over the table.
+    """
 
     name = "similarity"
     reference = "li2007; liu2008, section 5"
@@ -290,7 +270,14 @@ class Similarity(Homogeneity):
 
 @register
 class Skewness(ClassAttack):
-    """Claim a sensitive value far commoner in the class than in the table."""
+    """Claim a sensitive value far commoner in the class than in the table.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | li2007 |
+
+    t-closeness bounds ``P_E(v) − P(v)``.
+    """
 
     name = "skewness"
     attack_kind = "attribute disclosure"
@@ -315,7 +302,16 @@ class Skewness(ClassAttack):
 
 @register
 class Linkage(ClassAttack):
-    """Name a target's row by its quasi-identifiers."""
+    """Name a target's row by its quasi-identifiers.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | ``|E|`` | rows that share the target's generalised quasi-identifiers in every held copy | samarati2001 |
+    | ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
+    | claim | the sensitive value of the only row of a class | |
+
+    k-anonymity bounds the probability by 1/k for one copy.
+    """
 
     name = "linkage"
     attack_kind = "naming"

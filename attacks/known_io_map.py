@@ -1,72 +1,10 @@
-r"""Linear maps and trees from copies to originals, fitted to known records.
-
-Linear map from pooled copies to originals, fitted to known records.
+"""Linear map from pooled copies to originals, fitted to known records.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``C_xx, C_xy, C_yy`` | covariances over the known records, copies side by side | (N, N), (N, d), (d, d) |
 | ``W`` | the map; each attack fits its own | (N, d) |
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
-
-Estimate the secret matrix from known records, and invert it.
-
-Least squares of copies on originals. Noise is ignored.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``y`` | ``M x + t + R``, pooled copies side by side, d = kn' | (d,) | chen2007; liu2008, section 4.1 |
-| ``M̂`` | ``C_yx C_xx⁺`` over the known records: regression of copies on originals | (d, N) | |
-| ``M̂⁺`` | ``M̂⁻¹`` if square; else the pseudo-inverse, copies and attributes in units of their deviation | (N, d) | |
-| ``x̂`` | ``x̄_p + M̂⁺ (y − ȳ_p)`` | (N,) | liu2008, section 4.1 |
-| error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
-
-The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the
-translation of chen2007. With fewer records or columns the minimum-norm estimate is used. For large
-p all noise remains: ``σ²`` under added noise, where known-io-regression leaves ``σ²/(1 + σ²)``.
-
-Theory is the closed form for the fitted map. If ``M̂`` is nearly singular, one draw of records does
-not predict the next.
-
-Regression of originals on copies, fitted to known records.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``p`` | number of known records | scalar | |
-| ``C_xy, C_yy`` | covariances over the known records | (N, kN), (kN, kN) | |
-| ``W`` | ``C_xy (C_yy + λ diag C_yy)⁺`` | (N, kN) | least squares for λ = 0 |
-| ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) | |
-| ``RSS(λ)`` | ``tr(C_xx − 2 W C_yx + W C_yy Wᵀ)``, attributes in units of their variance | scalar | |
-| ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
-| ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
-
-As p grows, ``W`` tends to the joint LLSE's; the error is larger by a factor of about ``1 + kN/p``
-(on normal rows ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records). For ``p ≤ kN`` the
-map has minimum norm, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is
-worse than the mean; use ``ridge: gcv``.
-
-Theory is the fitted map's closed form over the other records, in original coordinates. For copies
-of another width it is 0 if the known records undo the matrix, else unknown.
-
-Boosted trees on pooled copies, fitted to known records.
-
-No law of the noise is used.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``p`` | number of known records | scalar | |
-| ``f_0(y)`` | ridge regression of known-io-regression, its ridge by generalised cross-validation | (N,) | |
-| ``z`` | ``[f_0(y), y_1, y_2 − y_1, …, y_k − y_{k−1}]``: features of the trees | (N + kn',) | |
-| ``h_t`` | tree fitted to the residuals of t − 1 trees, least squares | scalar | friedman2001 |
-| ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
-| ``T_j`` | trees of attribute j: 0, 10, … 60, by least squared error in three-fold cross-validation | scalar | |
-
-Trees fit straight lines badly, so the linear estimate is a feature. With 0 trees, as on normal data
-or with fewer than 60 records, the attack is linear.
-
-At most 20,000 random known records are used; a fit then needs about a second per attribute and
-coalition. It has no theory.
-
-Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
 """
 
 from abc import abstractmethod
@@ -180,7 +118,25 @@ error."""
 
 @register
 class KnownInputOutputInverse(FittedMap):
-    """Estimate the matrix from known records by regression, and invert it."""
+    """Estimate the matrix from known records by regression, and invert it.
+
+    Least squares of copies on originals. Noise is ignored.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``y`` | ``M x + t + R``, pooled copies side by side, d = kn' | (d,) | chen2007; liu2008, section 4.1 |
+    | ``M̂`` | ``C_yx C_xx⁺`` over the known records: regression of copies on originals | (d, N) | |
+    | ``M̂⁺`` | ``M̂⁻¹`` if square; else the pseudo-inverse, copies and attributes in units of their deviation | (N, d) | |
+    | ``x̂`` | ``x̄_p + M̂⁺ (y − ȳ_p)`` | (N,) | liu2008, section 4.1 |
+    | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
+
+    The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the
+    translation of chen2007. With fewer records or columns the minimum-norm estimate is used. For large
+    p all noise remains: ``σ²`` under added noise, where known-io-regression leaves ``σ²/(1 + σ²)``.
+
+    Theory is the closed form for the fitted map. If ``M̂`` is nearly singular, one draw of records does
+    not predict the next.
+    """
 
     name = "known-io-inverse"
     reference = "chen2007; liu2008, section 4.1"
@@ -219,7 +175,26 @@ RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
 
 @register
 class KnownInputOutputRegression(FittedMap):
-    """Least-squares map from pooled copies to originals by known records."""
+    """Least-squares map from pooled copies to originals by known records.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``p`` | number of known records | scalar | |
+    | ``C_xy, C_yy`` | covariances over the known records | (N, kN), (kN, kN) | |
+    | ``W`` | ``C_xy (C_yy + λ diag C_yy)⁺`` | (N, kN) | least squares for λ = 0 |
+    | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) | |
+    | ``RSS(λ)`` | ``tr(C_xx − 2 W C_yx + W C_yy Wᵀ)``, attributes in units of their variance | scalar | |
+    | ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
+    | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
+
+    As p grows, ``W`` tends to the joint LLSE's; the error is larger by a factor of about ``1 + kN/p``
+    (on normal rows ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records). For ``p ≤ kN`` the
+    map has minimum norm, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is
+    worse than the mean; use ``ridge: gcv``.
+
+    Theory is the fitted map's closed form over the other records, in original coordinates. For copies
+    of another width it is 0 if the known records undo the matrix, else unknown.
+    """
 
     name = "known-io-regression"
     reference = "li2012, eq. 6, with moments of known pairs (liu2008, section 4.1)"
@@ -298,7 +273,27 @@ ROUNDING = 1e-12
 
 @register
 class KnownInputOutputBoosting(RowAttack):
-    """Ridge regression on known records, and boosted trees on its residuals."""
+    """Ridge regression on known records, and boosted trees on its residuals.
+
+    No law of the noise is used.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``p`` | number of known records | scalar | |
+    | ``f_0(y)`` | ridge regression of known-io-regression, its ridge by generalised cross-validation | (N,) | |
+    | ``z`` | ``[f_0(y), y_1, y_2 − y_1, …, y_k − y_{k−1}]``: features of the trees | (N + kn',) | |
+    | ``h_t`` | tree fitted to the residuals of t − 1 trees, least squares | scalar | friedman2001 |
+    | ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
+    | ``T_j`` | trees of attribute j: 0, 10, … 60, by least squared error in three-fold cross-validation | scalar | |
+
+    Trees fit straight lines badly, so the linear estimate is a feature. With 0 trees, as on normal data
+    or with fewer than 60 records, the attack is linear.
+
+    At most 20,000 random known records are used; a fit then needs about a second per attribute and
+    coalition. It has no theory.
+
+    Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
+    """
 
     name = "known-io-boosting"
     attack_kind = "with records"

@@ -1,53 +1,4 @@
-r"""Secret matrices, known on the span of known records.
-
-Guess a rotation uniformly among all that fit the known records.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``X_p, Y_p`` | known records and their copies, as rows | (p, N) | liu2008, section 4.1 |
-| ``V_1, V_2`` | orthonormal bases of the known records' span and of the rest | (N, r), (N, c) | SVD of ``X_p`` |
-| ``W_1, W_2`` | bases for the copies; ``W_1 = M V_1`` | (N, r), (N, c) | |
-| ``M̂`` | ``W_1 V_1ᵀ + W_2 Q V_2ᵀ``, Q Haar on O(c) | (N, N) | liu2006 |
-| ``x̂`` | ``M̂ᵀ y`` | (N,) | (12.5) |
-| ``d`` | distance of x from the span, ``‖W_2ᵀ y‖`` | scalar | |
-| ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
-| ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, its complement for θ > π/2 | scalar | |
-
-The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
-record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit.
-
-The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
-With a translation records are centred, and probabilities are unknown.
-
-Only the first copy is used: the others add no information.
-
-MAP estimate against a random projection, given known records.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``X_p, Y_p`` | known records and their copies, as rows; r the rank of ``X_p`` | (p, N), (p, n') | liu2008, section 4.1 |
-| ``V`` | orthonormal basis of the known records' span | (N, r) | SVD of ``X_p`` |
-| ``G`` | ``M V``, known exactly: independent N(0, σ²) entries | (n', r) | |
-| ``x_∥, x_⊥`` | parts of x in the span and orthogonal to it | (N,) | |
-| ``y`` | ``G Vᵀx + M x_⊥``, the last N(0, σ²‖x_⊥‖² I) independent of G | (n',) | (12.8), Theorem 12.2 |
-| ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
-| ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
-
-The likelihood ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)`` is largest at the last two
-rows, in any direction orthogonal to the span. ``estimate: map`` draws a direction; ``centre`` uses
-none, which is closer.
-
-| expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
-| --- | --- | --- |
-| 0 | 0 | x lies in the span and r ≤ n' |
-| ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
-| ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
-
-For r ≥ n' the estimate is ``x_⊥ = 0``, where the likelihood is unbounded. For r > n' the fit nearest
-to the known mean x̄ is used. Theory is the first column. k copies of n' columns are one of kn'.
-
-Reference: liu2007.
-"""
+"""Secret matrices, known on the span of known records."""
 
 from __future__ import annotations
 
@@ -82,7 +33,27 @@ unknown."""
 
 @register
 class KnownInputOutputRotation(RowAttack):
-    """Random rotation that fits known records, exact in their span."""
+    """Random rotation that fits known records, exact in their span.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``X_p, Y_p`` | known records and their copies, as rows | (p, N) | liu2008, section 4.1 |
+    | ``V_1, V_2`` | orthonormal bases of the known records' span and of the rest | (N, r), (N, c) | SVD of ``X_p`` |
+    | ``W_1, W_2`` | bases for the copies; ``W_1 = M V_1`` | (N, r), (N, c) | |
+    | ``M̂`` | ``W_1 V_1ᵀ + W_2 Q V_2ᵀ``, Q Haar on O(c) | (N, N) | liu2006 |
+    | ``x̂`` | ``M̂ᵀ y`` | (N,) | (12.5) |
+    | ``d`` | distance of x from the span, ``‖W_2ᵀ y‖`` | scalar | |
+    | ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
+    | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``; its complement beyond π/2 | scalar | |
+
+    The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
+    record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit.
+
+    The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
+    With a translation records are centred, and probabilities are unknown.
+
+    Only the first copy is used: the others add no information.
+    """
 
     name = "known-io-rotation"
     attack_kind = "with records"
@@ -236,7 +207,33 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
 
 @register
 class KnownInputOutputProjection(RowAttack):
-    """MAP estimate against a random projection, exact in the known span."""
+    """MAP estimate against a random projection, exact in the known span.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``X_p, Y_p`` | known records and their copies, as rows; r the rank of ``X_p`` | (p, N), (p, n') | liu2008, section 4.1 |
+    | ``V`` | orthonormal basis of the known records' span | (N, r) | SVD of ``X_p`` |
+    | ``G`` | ``M V``, known exactly: independent N(0, σ²) entries | (n', r) | |
+    | ``x_∥, x_⊥`` | parts of x in the span and orthogonal to it | (N,) | |
+    | ``y`` | ``G Vᵀx + M x_⊥``, the last N(0, σ²‖x_⊥‖² I) independent of G | (n',) | (12.8), Theorem 12.2 |
+    | ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
+    | ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
+
+    The likelihood ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)`` is largest at the last two
+    rows, in any direction orthogonal to the span. ``estimate: map`` draws a direction; ``centre`` uses
+    none, which is closer.
+
+    | expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
+    | --- | --- | --- |
+    | 0 | 0 | x lies in the span and r ≤ n' |
+    | ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
+    | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
+
+    For r ≥ n' the estimate is ``x_⊥ = 0``, where the likelihood is unbounded. For r > n' the fit nearest
+    to the known mean x̄ is used. Theory is the first column. k copies of n' columns are one of kn'.
+
+    Reference: liu2007.
+    """
 
     name = "known-io-projection"
     attack_kind = "with records"

@@ -1,42 +1,4 @@
-"""Spectral filtering: keep directions of more variance than pure noise.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``λ̂_j, v̂_j`` | eigenvalues and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, Protocol 2 |
-| ``Q`` | records / attributes | scalar | liu2008, section 3.2 |
-| ``λ_max`` | random-matrix bound ``σ²(1 + 1/√Q)²`` of noise | scalar | liu2008, section 3.2 |
-| ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
-| ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
-
-Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise
-is treated as white with its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge
-limits the filter to its rows.
-
-SVD filtering: keep directions of at least twice the noise's variance.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``λ̂_j, v̂_j`` | eigenvalues, falling, and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, section 3.3 |
-| ``k`` | ``min{j : λ̂_j < 2σ²} − 1``; N when no eigenvalue is below | scalar | liu2008, section 3.3, with ERRATA |
-| ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
-
-Copies and noise are treated as in ``spectral-filter``. Below ``1/(√2 − 1)² ≈ 5.8`` rows per attribute
-noise alone crosses ``2σ²``.
-
-PCA filtering: project the copy on the data's principal components.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``K_X`` | the data's covariance: known, or ``Cov(Y) − Sigma_r`` clipped | (N, N) | huang2005, Theorems 5.1 and 8.2 |
-| ``λ_i, Q̂`` | its eigenvalues, falling, and first p eigenvectors | scalar, (N, p) | huang2005, section 5.2.2 |
-| ``p`` | components kept | scalar | huang2005, footnote 1 |
-| ``x̂`` | ``m + Q̂ Q̂ᵀ (y − m)`` | (N,) | huang2005, section 5.2.2, with ERRATA |
-| error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, (7) and Theorem 5.2 |
-| ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
-
-p is a number, the fewest components with a share of the variance, or the index of the largest gap
-between eigenvalues, ``λ_{N+1} = 0``. Copies are averaged with minimum-variance weights.
-"""
+"""Filters by the leading directions of a covariance."""
 
 import math
 from abc import abstractmethod
@@ -135,7 +97,20 @@ class SampleFilter(LinearAttack):
 
 @register
 class SpectralFilter(SampleFilter):
-    """Keep directions above the random-matrix bound of noise."""
+    """Keep directions above the random-matrix bound of noise.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``λ̂_j, v̂_j`` | eigenvalues and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, Protocol 2 |
+    | ``Q`` | records / attributes | scalar | liu2008, section 3.2 |
+    | ``λ_max`` | random-matrix bound ``σ²(1 + 1/√Q)²`` of noise | scalar | liu2008, section 3.2 |
+    | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
+    | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
+
+    Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise
+    is treated as white with its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge
+    limits the filter to its rows.
+    """
 
     name = "spectral-filter"
     in_all = False
@@ -151,7 +126,17 @@ class SpectralFilter(SampleFilter):
 
 @register
 class SVDFilter(SampleFilter):
-    """Keep directions of at least twice the noise's variance."""
+    """Keep directions of at least twice the noise's variance.
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``λ̂_j, v̂_j`` | eigenvalues, falling, and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, section 3.3 |
+    | ``k`` | ``min{j : λ̂_j < 2σ²} − 1``; N when no eigenvalue is below | scalar | liu2008, section 3.3, with ERRATA |
+    | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
+
+    Copies and noise are treated as in ``spectral-filter``. Below ``1/(√2 − 1)² ≈ 5.8`` rows per attribute
+    noise alone crosses ``2σ²``.
+    """
 
     name = "svd-filter"
     reference = "guo2006; liu2008, section 3.3"
@@ -192,7 +177,20 @@ Components = Annotated[int, Field(ge=1)] | Literal["largest-gap"] | VarianceShar
 
 @register
 class PCAFilter(LinearAttack):
-    """Projection on the data's principal components (PCA-DR)."""
+    """Projection on the data's principal components (PCA-DR).
+
+    | symbol | meaning | shape | source |
+    | --- | --- | --- | --- |
+    | ``K_X`` | the data's covariance: known, or ``Cov(Y) − Sigma_r`` clipped | (N, N) | huang2005, Theorems 5.1 and 8.2 |
+    | ``λ_i, Q̂`` | its eigenvalues, falling, and first p eigenvectors | scalar, (N, p) | huang2005, section 5.2.2 |
+    | ``p`` | components kept | scalar | huang2005, footnote 1 |
+    | ``x̂`` | ``m + Q̂ Q̂ᵀ (y − m)`` | (N,) | huang2005, section 5.2.2, with ERRATA |
+    | error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, (7) and Theorem 5.2 |
+    | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
+
+    p is a number, the fewest components with a share of the variance, or the index of the largest gap
+    between eigenvalues, ``λ_{N+1} = 0``. Copies are averaged with minimum-variance weights.
+    """
 
     name = "pca-filter"
     reference = "huang2005, section 5.2; liu2008, section 3.4"
