@@ -41,7 +41,7 @@ Distributions are compared with their means, unless the scheme translates. ``lat
 components of known records and of the copy.
 
 Theory is the error of the FastICA fixed point nearest to the truth, from the true attributes (or
-the adversary's own components), with the attack's signs of τ (``ica``). None for noisy copies,
+the adversary's own components), with the attack's signs of τ. None for noisy copies,
 without convergence, if a component loses half of its variance, or for leaks beyond
 ``LARGEST_LEAK``.
 
