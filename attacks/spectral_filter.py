@@ -147,19 +147,7 @@ class SVDFilter(SampleFilter):
     )
 
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        return worth_keeping(values, variance)
-
-
-def worth_keeping(values: Array, variance: float) -> int:
-    """``k = min{j : λ̂_j < 2σ²} − 1``, or N if no eigenvalue is below.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> worth_keeping(np.array([400.0, 50.0, 49.0]), 25.0), worth_keeping(np.array([400.0, 60.0]), 25.0)
-    (2, 2)
-    """
-    return int((values >= 2.0 * variance).sum())
+        return int((values >= 2.0 * variance).sum())
 
 
 ROUNDING = 1e-12
