@@ -17,16 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from auditor.numerics.linear_algebra import deviations, is_diagonal, quotient
-from auditor.plugin import (
-    Array,
-    Arrays,
-    KroneckerNoise,
-    NoiseDensity,
-    NotApplicable,
-    Pair,
-    View,
-    unprinted,
-)
+from auditor.plugin import Array, Arrays, NoiseDensity, NotApplicable, Pair, View, unprinted
 
 LEAST = -1e100
 """Log-likelihood of an impossible value, for instance off the stated lattice."""
@@ -287,12 +278,7 @@ def channels(view: View) -> list[Channel]:
 
     ``NotApplicable`` if the law is unknown, mixes shapes, or is uniform and correlated.
     """
-    law = view.law
-    if not isinstance(law, KroneckerNoise):
-        raise NotApplicable("needs the law of the noise, of one shape across the copies")
-    if law.follows_data:
-        law = view.known_law
-        assert isinstance(law, KroneckerNoise)
+    law = view.one_shape
     levels, std = np.diag(law.level_covariance), deviations(law.shape)
     least = float(levels.min())
     if law.distribution == "uniform":

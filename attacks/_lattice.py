@@ -38,8 +38,8 @@ from ._deconvolution import (
     long_tailed,
     normalised,
 )
-from ._fastica import TRIED_REST, TRIED_STEPS, fixed_point, orthogonal
 from ._fits import fitted_once
+from .ica import TRIED_REST, TRIED_STEPS, fixed_point, orthogonal
 
 FINEST, MOST_POINTS = 6.0, 128
 """Most steps per deviation of the noise, and most points of an attribute."""

@@ -48,9 +48,9 @@ from auditor.plugin import (
     stream,
 )
 
-from ._fastica import orthogonal
 from ._fits import some_rows, stacked_moments
-from ._fitted_map import LinearMap
+from .ica import orthogonal
+from .known_io_map import LinearMap
 
 MOST_SWEEPS = 5
 

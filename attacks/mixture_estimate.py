@@ -79,7 +79,7 @@ from ._expectation_propagation import Reweighted, RowsInAnyNoise
 from ._factors import of_factors
 from ._fits import fitted_once, some_rows
 from ._lattice import Averaged, OnLattices, averaged, filled_steps, reweighted
-from .distribution_analysis import shortest
+from .attribute_posterior import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
 """Possible ends of intervals, in deviations of a mixture about its mean."""

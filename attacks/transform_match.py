@@ -46,7 +46,7 @@ from auditor.plugin import (
 )
 
 from ._fits import stacked_moments
-from .known_io_regression import ridge_map
+from .known_io_map import ridge_map
 
 MOST_COMPARED = 20
 """Known records compared with the columns: one suffices but for coincidences."""

@@ -16,13 +16,12 @@ in a box. Known predictors determine the leaf, and ``S`` and ``ȳ`` are conditio
 Other noise is treated as Gaussian. *Not checked*: that predictors are normal within a box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from auditor.adversary.published import Leaves, RegressionTree, TreeMoments
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import regression
 from auditor.numerics.truncated_normal import inside, set_apart
@@ -32,17 +31,12 @@ from auditor.plugin import (
     CopyBlocks,
     Cost,
     Indices,
-    KroneckerNoise,
-    NotApplicable,
     Pair,
     Reconstruction,
     RowAttack,
     View,
     register,
 )
-
-if TYPE_CHECKING:
-    from auditor.adversary.published import Leaves, RegressionTree
 
 GRAIN = 1e-12
 """Least relative noise variance: without noise ``K_l + S`` may be singular."""
@@ -71,15 +65,8 @@ class TreeEstimate(RowAttack):
     )
 
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
-        from auditor.adversary.published import TreeMoments
-
         found = view.need(TreeMoments)
-        law = view.known_law
-        if not isinstance(law, KroneckerNoise):
-            raise NotApplicable(
-                "the law of the noise is not known to have one shape across the copies"
-            )
-        S, regressed = view.combined_variance * law.shape, None
+        S, regressed = view.combined_variance * view.one_shape.shape, None
         if found.predictors is not None:
             S, regressed = conditional_noise(S, found.tree.on)
         leaves = leaf_posteriors(found.leaves(*view.estimated_moments), S)

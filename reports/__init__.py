@@ -1,6 +1,5 @@
 """Built-in renderers; they read results only.
 
 ``figures``, ``reading`` and ``matrix`` select values, ``sentences``, ``verdict`` and ``headline``
-write text, ``chart`` and ``audit_charts`` draw, ``document`` and the modules that import it build
-the document tree.
+write text, ``charts`` draws, ``document`` and the modules that import it build the document tree.
 """

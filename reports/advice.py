@@ -5,7 +5,7 @@ import math
 from auditor.base import clean
 from auditor.results.records import Advice, Exposed, Tried
 
-from .chart import Chart, specified
+from .charts import Chart, specified
 from .document import (
     MARKDOWN,
     PAGE,
@@ -13,7 +13,7 @@ from .document import (
     Block,
     Code,
     Document,
-    Figure,
+    Drawing,
     Items,
     Paragraph,
     Row,
@@ -156,7 +156,7 @@ def _frontier(advice: Advice) -> list[Block]:
     return [
         Paragraph(lead, "lead"),
         Paragraph(chart.caption, "lead", media=(PAGE,)),
-        *[Figure(chart, media=(TERMINAL, PAGE))] * bool(chart.rows),
+        *[Drawing(chart, media=(TERMINAL, PAGE))] * bool(chart.rows),
         Table("levels of the copies", heads, rows, "plain", "releases", "scheme", MOST),
     ]
 

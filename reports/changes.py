@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 def changes_document(comparison: Comparison, number: int = 1) -> Document:
     """Comparison's document; ``number`` is its place among several."""
-    compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
+    compared = [Definition("Old", comparison.old), Definition("New", comparison.now)]
     mark, word = ("✗", "worse") if comparison.worse else ("✓", "no worse")
     if _apart(comparison):
         mark, word = "?", "not compared"

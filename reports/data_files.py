@@ -15,8 +15,8 @@ from auditor.results.comparison import Comparison, Renderer
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 
-from .html import filled
 from .matrix import gathered
+from .pages import filled
 from .reading import Reading
 from .sentences import check, partial_text
 from .verdict import verdicts

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from auditor.base.types import Names, frozen
 
-from .chart import Chart
+from .charts import Chart
 from .figures import percent, share
 from .matrix import MatrixRow
 from .sentences import Check, Definition, capital
@@ -200,7 +200,7 @@ class Checks(Block):
 
 
 @frozen
-class Figure(Block):
+class Drawing(Block):
     """A chart of the page; a terminal draws it as a plot if it is ``drawn``."""
 
     chart: Chart
@@ -245,7 +245,7 @@ class Document:
 
 def _has_chart(blocks: Iterable[Block]) -> bool:
     return any(
-        _has_chart(one.blocks) if isinstance(one, Section) else isinstance(one, Figure)
+        _has_chart(one.blocks) if isinstance(one, Section) else isinstance(one, Drawing)
         for one in blocks
     )
 

@@ -13,7 +13,7 @@ from auditor.results.records import FITTED, UNSEARCHED, VERDICTS, ExpectationRec
 
 from .document import First
 from .figures import Figure, clipped, copies, isolated, listed, number, percent, rounded, share
-from .matrix import EXACT, attribute_text, label, untried_kinds, untried_text
+from .matrix import EXACT, attribute_text, label, untried_text
 from .reading import Reading
 from .sentences import capital, check, counts, exactly, left_out, outcome
 from .verdict import AS_THEY_ARE, EXACTLY, GUESSED, Exposure, State, Verdict, most_telling
@@ -66,8 +66,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> First:
     )
     reasons.append(f"{which}: {label(reading, bar.setting, 'which ')}.")
     if state == "good":  # first: attacks not tried, columns not used
-        kinds, more = untried_kinds(result)
-        unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
+        unused = [untried_text(result), *left_out(result)]
         unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks
         reasons = [*filter(None, unused), *reasons]
     gate, action = _gate_and_action(reading, state, found, one, bar)

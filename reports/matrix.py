@@ -448,12 +448,14 @@ def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]
     return found, [name for name in result.untried if kinds.get(name) in had]
 
 
-def untried_text(kinds: Iterable[str], more: Names) -> str:
+def untried_text(result: AuditResult) -> str:
     """Name the applicable kinds of attack that were not tried.
 
     For kinds that were tried, count the attacks left out.
     """
-    which, attacks = ", ".join(kinds), counted(len(more), "more attack")
+    kinds, more = untried_kinds(result)
+    which = ", ".join(clipped(kind, 60) for kind in kinds)
+    attacks = counted(len(more), "more attack")
     if not which and not more:
         return ""
     apply = "applies" if len(more) == 1 else "apply"

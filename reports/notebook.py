@@ -11,11 +11,10 @@ from auditor.registry import register
 from auditor.results.comparison import Renderer
 from auditor.results.model import AuditResult
 
-from .audit_charts import charts
 from .audit_document import audit_document
-from .chart import CONFIG, Chart
+from .charts import CONFIG, Chart, charts
 from .figures import template
-from .html import filled
+from .pages import filled
 from .reading import Reading
 
 WIDTH, PAIR = 560, 360

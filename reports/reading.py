@@ -66,10 +66,7 @@ class Reading:
 
     def __init__(self, result: AuditResult) -> None:
         self.result = result
-        self._keys: dict[str, str] = {}
-        # thousands of records share a few sweeps
-        held = {id(r.sweep): r.sweep for r in (*result.measurements, *result.releases)}
-        swept = {self._key(sweep): sweep for sweep in held.values()}
+        swept = {repr(r.sweep): r.sweep for r in (*result.measurements, *result.releases)}
         self.points: list[Plain] = list(swept.values()) or [{}]
         self._numbers = {key: index for index, key in enumerate(swept)}
         self._figures: dict[tuple[Setting, str, str], Figures] = {}
@@ -134,15 +131,9 @@ class Reading:
         held = table.attributes if table else []
         return {one.name: one.variance for one in held if one.variance is not None}
 
-    def _key(self, sweep: Plain) -> str:
-        key = repr(sweep)
-        if key not in self._keys:
-            self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
-        return self._keys[key]
-
     def point_of(self, sweep: Plain) -> int:
         """Sweep point's number; 0 if it was never measured."""
-        return self._numbers.get(self._key(sweep), 0)
+        return self._numbers.get(repr(sweep), 0)
 
     def setting_of(self, one: Measurement | Distribution | Picture) -> Setting:
         """Setting of a record."""
@@ -232,9 +223,8 @@ class Reading:
         for record in self.result.measurements:
             if record.status != "ok":
                 key = (*record[1:4], record.status, record.reason or "no reason was given")
-                found.setdefault(key, set()).add(
-                    (self._key(record.sweep), record.coalition, record.replicate)
-                )
+                where = repr(record.sweep), record.coalition, record.replicate
+                found.setdefault(key, set()).add(where)
         return [Gap(*key, len(where)) for key, where in found.items()]
 
     def point_text(self, point: int) -> str:

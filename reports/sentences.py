@@ -170,9 +170,6 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 class _Dumper(yaml.SafeDumper):
     """YAML writer that quotes markup, so that its brackets can be escaped."""
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar(
@@ -321,11 +318,11 @@ def capital(text: str) -> str:
 
 
 class Definition(NamedTuple):
-    """A term, its formula if any, and its meaning."""
+    """A term, its meaning, and its formula if any."""
 
     term: str
-    formula: str
     meaning: str
+    formula: str = ""
 
 
 def metric_definitions(reading: Reading) -> list[Definition]:
@@ -336,11 +333,11 @@ def metric_definitions(reading: Reading) -> list[Definition]:
 
 def _definition(name: str) -> Definition:
     if name in TEXTS["metrics"]:
-        return Definition(name, *TEXTS["metrics"][name])
+        return Definition(name, *reversed(TEXTS["metrics"][name]))
     if name.startswith("utility_"):
-        return Definition(name, "", utility_meaning(name))
+        return Definition(name, utility_meaning(name))
     known = KNOWN.get(base(name))
-    return Definition(name, "", known.meaning if known else "as its plugin defines it")
+    return Definition(name, known.meaning if known else "as its plugin defines it")
 
 
 def error_bars(reading: Reading) -> list[tuple[str, str]]:

@@ -18,11 +18,11 @@ from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
 
 from . import document as tree
-from .chart import sparklines
+from .charts import sparklines
 from .figures import SCALE, clipped, number, said, share, unbroken
 from .headline import headline
+from .pages import DocumentRenderer
 from .reading import Reading, unique
-from .renderer import DocumentRenderer
 from .verdict import Exposure, verdicts
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
@@ -123,8 +123,8 @@ class Terminal(DocumentRenderer):
     def _print(self, text: str, style: str = "") -> None:
         self.console.print(Rich(held(text), style=style))
 
-    def _indented(self, text: str, style: str = "") -> None:
-        self.console.print(Padding(Rich(held(text), style=style), (0, 0, 0, 2)))
+    def _indented(self, text: str) -> None:
+        self.console.print(Padding(Rich(held(text)), (0, 0, 0, 2)))
 
     def _point(self, begin: str, text: str, style: str = "") -> None:
         row = Grid.grid(padding=(0, 1))
@@ -178,7 +178,7 @@ class Terminal(DocumentRenderer):
             self._indented(more)
 
     def _terms(self, block: tree.Terms) -> None:
-        for name, formula, meaning in block.rows:
+        for name, meaning, formula in block.rows:
             # not every terminal supports the hat over a letter
             text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
             self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
@@ -195,7 +195,7 @@ class Terminal(DocumentRenderer):
             self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
             self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
 
-    def _figure(self, block: tree.Figure) -> None:
+    def _drawing(self, block: tree.Drawing) -> None:
         chart = block.chart
         if not chart.drawn:
             return
@@ -246,11 +246,11 @@ class Terminal(DocumentRenderer):
             self.console.print(made)
 
 
-def gauge(bar: Exposure, width: int = GAUGE) -> str:
+def gauge(bar: Exposure) -> str:
     """Draw the share unknown as a bar of blocks, with ``│`` at the target."""
-    filled = round(width * min(1.0, max(0.0, bar.left.value)))
-    target = min(width - 1, round(width * bar.target))
-    return "".join("│" if at == target else "█" if at < filled else "·" for at in range(width))
+    filled = round(GAUGE * min(1.0, max(0.0, bar.left.value)))
+    target = min(GAUGE - 1, round(GAUGE * bar.target))
+    return "".join("│" if at == target else "█" if at < filled else "·" for at in range(GAUGE))
 
 
 def _label(row: tree.Row, width: int) -> Rich:

@@ -130,7 +130,7 @@ def test_the_source_archive_holds_every_file_but_what_was_left_behind(built):
 @pytest.mark.slow
 def test_an_installed_program_runs_beside_packages_of_its_folders_names(installed, command):
     run, work, place = installed
-    ours = "import auditor_attacks.llse, auditor, auditor_reports.html as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
+    ours = "import auditor_attacks.llse, auditor, auditor_reports.pages as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
     assert all(
         Path(path).is_relative_to(place) for path in run("-c", ours, program="python").split()
     )

@@ -479,9 +479,7 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
 
 
 def _holds(values: Plain, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> Flags:
-    holds: Flags = np.ones(
-        int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
-    )
+    holds: Flags = cells_of((), attributes) == 0
     for name, value in values.items():
         labels = [
             str(label) for label in attributes[_place(name, attributes, (*path, name))].labels

@@ -14,20 +14,16 @@
 Iterations stop early, since convergence makes spikes.
 """
 
-from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from auditor.adversary.attack import Affine, AffineStack, LinearAttack
+from auditor.adversary.attack import Affine
 from auditor.adversary.knowledge import Perfect
-from auditor.adversary.view import View, combinations
+from auditor.adversary.view import View
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Coalitions, unprinted
-from auditor.numerics.blocks import Moments
-from auditor.numerics.combination import Levels, spread_out
-from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
+from auditor.base.types import Array, unprinted
+from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
 
@@ -61,67 +57,6 @@ def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
     Source: huang2005, Theorems 5.1 and 8.2; ERRATA sets negative eigenvalues to 0.
     """
     return clip_to_psd(covariance - Sigma_r, covariance)
-
-
-class SampleFilter(LinearAttack):
-    """Project the combined copy on leading directions of its spectrum."""
-
-    assumes = "Noise is white, of known variance; nothing is known of the data."
-
-    @abstractmethod
-    def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Number of directions to keep."""
-
-    def _kept(self, view: View) -> int:
-        _, covariance, values, _ = view.spectrum
-        variance = float(np.trace(combined_noise(view, covariance))) / view.width
-        return self.kept(values, variance, view.held.count)
-
-    def affine(self, view: View) -> Affine:
-        mean, _, _, V = view.spectrum
-        V = V[:, : self._kept(view)]
-        return filter_map(view, V @ V.T, mean, fixed=False)
-
-    def affine_batch(self, view: View, coalitions: Coalitions) -> Sequence[Affine]:
-        """Maps of many coalitions: ten times as fast as one at a time."""
-        law = view.law
-        if not isinstance(law, KroneckerNoise):
-            return super().affine_batch(view, coalitions)
-        levels = Levels.of(law.level_covariance, view.copies, coalitions)
-        w, v = levels.of_moments
-        mean, covariance = combinations(w, view.held.mean, view.held_covariance)
-        values, V = descending_eigen(covariance)
-        variances = (
-            np.trace(noise_of(view, law, v[:, None, None], covariance), 0, 1, 2) / view.width
-        )
-        kept = [self.kept(*one, view.held.count) for one in zip(values, variances, strict=True)]
-        V = V * (np.arange(view.width) < np.array(kept)[:, None])[:, None]
-        F = V @ V.mT
-        offsets = mean - (F @ mean[..., None])[..., 0]
-        return AffineStack(spread_out(w, F), offsets, False, levels.coalitions)
-
-    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Bounds on the error by eigenvalues alone.
-
-        Summed over attributes; unbounded above for rows other than the fitted. For fitted rows both
-        include ``(m − mu_X)²``.
-        """
-        kept, same = self._kept(view), view.held.count == joint.count
-        N, w = view.width, view.weights
-        K, mean = (
-            joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N),
-            joint.mean.reshape(len(w) + 1, N),
-        )
-        data, noise, copy = (
-            np.einsum("a,aibj,b->ij", v, K, v)
-            for v in (np.r_[1.0, 0.0 * w], np.r_[-w.sum(), w], np.r_[0.0, w])
-        )
-        lambda_X, lambda_R, added = (
-            descending_eigen(part)[0] for part in (data, noise, copy - data)
-        )
-        low, high = projection_error_range(lambda_X, lambda_R, added, kept)
-        off = float(((w @ mean[1:] - mean[0]) ** 2).sum())
-        return (low + off, high + off) if same else (low, np.inf)
 
 
 def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:

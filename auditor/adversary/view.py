@@ -400,12 +400,17 @@ class View(Informed):
     @cached_property
     def pencil(self) -> Pencil:
         """``K_X`` and ``K_0`` diagonalised jointly, or ``NotApplicable``."""
+        return Pencil.of(self.data_moments[1], self.one_shape.shape)
+
+    @property
+    def one_shape(self) -> KroneckerNoise:
+        """The known law if of one shape across the copies, else ``NotApplicable``."""
         law = self.known_law
         if not isinstance(law, KroneckerNoise):
             raise NotApplicable(
                 "the law of the noise is not known to have one shape across the copies"
             )
-        return Pencil.of(self.data_moments[1], law.shape)
+        return law
 
     @cached_property
     def known_law(self) -> NoiseLaw:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from auditor.base import LONGEST_LINE, MOST_LINES
 from auditor.cli import main
-from auditor_reports.chart import inflated
+from auditor_reports.charts import inflated
 
 LONGEST_RUN = 300
 """Seconds of processor time after which a command is stopped, which is a fault: a hundred times

@@ -22,7 +22,7 @@ import numpy as np
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
 from auditor_reports.figures import Figure, braces, clipped, figure, number, with_error
-from auditor_reports.markdown import safe
+from auditor_reports.pages import safe
 from docs.evidence.fidelity_rows import ROOT, Paper, Row, Selector, papers
 
 FIELDS = ("scheme", "attack", "knowledge", "attribute")

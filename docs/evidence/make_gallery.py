@@ -19,7 +19,7 @@ from PIL import Image
 import auditor
 from auditor.results.model import AuditResult
 from auditor_reports.figures import clean
-from auditor_reports.markdown import safe
+from auditor_reports.pages import safe
 from auditor_reports.sentences import counts, where_text
 
 DOCS = Path(__file__).resolve().parent

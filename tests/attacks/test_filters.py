@@ -7,12 +7,10 @@ import pytest
 
 import auditor
 from auditor.adversary.attack import LinearAttack
-from auditor.adversary.single_copy import SampleFilter
 from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError, NotApplicable
 from auditor.numerics.linear_algebra import noise_edge
-from auditor_attacks.pca_filter import VarianceShare, components_kept
-from auditor_attacks.svd_filter import worth_keeping
+from auditor_attacks.spectral_filter import SampleFilter, SVDFilter, VarianceShare, components_kept
 from tests.attacks.tables import table
 
 
@@ -157,9 +155,9 @@ def naive_svd(Y, variance):
 
 
 def test_the_rule_by_hand():
-    assert worth_keeping(np.array([90.0, 50.0, 49.9, 1.0]), 25.0) == 2
-    assert worth_keeping(np.array([90.0, 80.0]), 25.0) == 2  # none below: all are kept
-    assert worth_keeping(np.array([40.0, 30.0]), 25.0) == 0
+    assert SVDFilter().kept(np.array([90.0, 50.0, 49.9, 1.0]), 25.0, 0) == 2
+    assert SVDFilter().kept(np.array([90.0, 80.0]), 25.0, 0) == 2  # none below: all are kept
+    assert SVDFilter().kept(np.array([40.0, 30.0]), 25.0, 0) == 0
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])

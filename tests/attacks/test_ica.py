@@ -9,7 +9,7 @@ from auditor.base import NotApplicable
 from auditor.data.sources.gaussian import DRAW
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
-from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
+from auditor_attacks.ica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
 

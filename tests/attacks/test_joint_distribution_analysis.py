@@ -12,12 +12,14 @@ import auditor
 from auditor.adversary.single_copy import Histogram, reconstruct
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
-from auditor_attacks._grid import Axis, Grid, reconstructed
-from auditor_attacks.distribution_analysis import median, shortest_interval
+from auditor_attacks.attribute_posterior import median, shortest_interval
 from auditor_attacks.joint_distribution_analysis import (
+    Axis,
     Directions,
+    Grid,
     JointDistributionAnalysis,
     OnGrids,
+    reconstructed,
 )
 from tests.audited import cells
 

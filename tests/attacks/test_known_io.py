@@ -8,8 +8,7 @@ import auditor
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.numeric.moment_pass import chosen_rows
 from auditor.runs.perturb import Release
-from auditor_attacks.known_io_boosting import FEWEST_RECORDS
-from auditor_attacks.known_io_regression import RIDGES, ridge_map
+from auditor_attacks.known_io_map import FEWEST_RECORDS, RIDGES, ridge_map
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

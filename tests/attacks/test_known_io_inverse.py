@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor_attacks.known_io_inverse import inverse_map
+from auditor_attacks.known_io_map import inverse_map
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 

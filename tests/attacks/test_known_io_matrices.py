@@ -11,8 +11,13 @@ import auditor
 from auditor.base import NotApplicable
 from auditor.numerics.linear_algebra import haar
 from auditor.schemes.linear_maps import cosine_transform
-from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP
-from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
+from auditor_attacks.known_io_matrix import (
+    FittingRotations,
+    KnownSpan,
+    ProjectionMAP,
+    RotationGuess,
+    success_probability,
+)
 from auditor_attacks.transform_match import Named
 
 

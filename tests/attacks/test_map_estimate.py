@@ -8,7 +8,7 @@ import auditor
 from auditor.adversary.single_copy import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
-from auditor_attacks._posterior import histogram_mean, histogram_mode
+from auditor_attacks.attribute_posterior import histogram_mean, histogram_mode
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

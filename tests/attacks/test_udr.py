@@ -7,8 +7,7 @@ import auditor
 from auditor.adversary.single_copy import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Overlap
-from auditor_attacks._posterior import histogram_mean
-from auditor_attacks.udr import univariate_gain
+from auditor_attacks.attribute_posterior import histogram_mean, univariate_gain
 
 
 def table(n=400, seed=1, mean=0.0):

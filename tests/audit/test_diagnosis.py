@@ -12,7 +12,7 @@ import pytest
 import auditor
 from auditor.audit.law_tests.numeric import last_digits_test
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor_reports.markdown import Markdown
+from auditor_reports.pages import Markdown
 from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 91)

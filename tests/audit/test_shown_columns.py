@@ -7,7 +7,7 @@ import pytest
 from auditor.audit import without_law
 from auditor.data.columns import scan
 from auditor.results.records import UNSEARCHED
-from auditor_reports.markdown import Markdown
+from auditor_reports.pages import Markdown
 from tests.audited import NO_LEARNER, audited_files
 
 RNG = np.random.default_rng(2**41 + 9)

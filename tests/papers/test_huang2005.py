@@ -19,7 +19,7 @@ from auditor.schemes.base.noise_density import (
 )
 from auditor.schemes.base.scheme import table_moments
 from auditor_attacks._channel import Combined, Overlap, Product
-from auditor_attacks._posterior import histogram_mean, histogram_mode
+from auditor_attacks.attribute_posterior import histogram_mean, histogram_mode
 from tests.audited import cells
 from tests.loading import load_table
 

@@ -16,7 +16,7 @@ from auditor.results.records import (
     Picture,
     Tried,
 )
-from auditor_reports.chart import inflated
+from auditor_reports.charts import inflated
 from tests.audited import record
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)

@@ -9,7 +9,7 @@ from auditor.results.model import Partial
 from auditor.results.records import ExpectationRecord
 from auditor_reports.figures import said
 from auditor_reports.headline import OPEN, SAFE, UNSAFE, headline
-from auditor_reports.html import Html
+from auditor_reports.pages import Html
 from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import verdicts

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import auditor_reports.html
-from auditor_reports.html import Html
+import auditor_reports.pages
+from auditor_reports.pages import Html
 
 pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: pip install playwright"
@@ -141,7 +141,7 @@ def test_the_page_inflates_whatever_was_deflated(browser, level):
     ]  # fmt: skip
     page = browser.new_page()
     page.add_script_tag(
-        content=(Path(auditor_reports.html.__file__).parent / "templates/inflate.js").read_text(
+        content=(Path(auditor_reports.pages.__file__).parent / "templates/inflate.js").read_text(
             encoding="utf-8"
         )
     )

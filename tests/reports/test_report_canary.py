@@ -13,7 +13,7 @@ import yaml
 import auditor
 from auditor import registry
 from auditor.cli import cli, main
-from auditor_reports.chart import deflated
+from auditor_reports.charts import deflated
 
 ROWS = 60
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
@@ -66,7 +66,7 @@ def leaks(text, values):
 
 def test_the_search_finds_what_is_planted(values):
     assert leaks(f"the pay is {values[3]}", values) == [values[3]]
-    assert leaks(deflated(f"the pay is {values[3]}"), values) == [values[3]]
+    assert leaks(deflated(f"the pay is {values[3]}", "block"), values) == [values[3]]
 
 
 COMMANDS = {

@@ -7,10 +7,9 @@ from report_cases import audited, error
 import auditor
 from auditor_reports import terminal
 from auditor_reports.figures import said as joined
-from auditor_reports.html import Html
-from auditor_reports.markdown import Markdown
 from auditor_reports.matrix import matrix
 from auditor_reports.notebook import Notebook
+from auditor_reports.pages import Html, Markdown
 from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import Verdict, verdicts

@@ -20,9 +20,8 @@ from auditor.results.model import AuditResult, Partial
 from auditor_reports.data_files import Csv, cell
 from auditor_reports.figures import clean
 from auditor_reports.headline import headline
-from auditor_reports.html import Html
 from auditor_reports.latex import Latex, safe
-from auditor_reports.markdown import Markdown
+from auditor_reports.pages import Html, Markdown
 from auditor_reports.reading import Reading
 from auditor_reports.sentences import reproduce
 from auditor_reports.terminal import Terminal

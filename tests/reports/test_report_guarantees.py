@@ -3,7 +3,7 @@
 import pytest
 
 import auditor
-from auditor_reports.details import guarantees
+from auditor_reports.audit_document import guarantees
 from auditor_reports.document import Paragraph, Table
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts

@@ -17,11 +17,9 @@ import auditor
 from auditor.base import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult, Partial
-from auditor_reports.audit_charts import charts
-from auditor_reports.chart import TEMPLATES, bundle, inflated, json_block, script
+from auditor_reports.charts import TEMPLATES, bundle, charts, inflated, json_block, script
 from auditor_reports.data_files import Csv, Json, Junit, Sarif
-from auditor_reports.html import Html
-from auditor_reports.markdown import Markdown
+from auditor_reports.pages import Html, Markdown
 from auditor_reports.reading import Reading
 from auditor_reports.terminal import Terminal
 

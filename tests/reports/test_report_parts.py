@@ -14,8 +14,7 @@ from auditor_reports.changes import _blocks, headline, parts
 from auditor_reports.data_files import Json
 from auditor_reports.figures import Z95, Figure, number, plus_minus
 from auditor_reports.headline import remedy_text
-from auditor_reports.html import Html
-from auditor_reports.markdown import Markdown
+from auditor_reports.pages import Html, Markdown
 from auditor_reports.reading import GAIN, Reading
 from auditor_reports.terminal import Terminal
 from auditor_reports.verdict import Verdict, verdicts

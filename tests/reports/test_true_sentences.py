@@ -14,7 +14,7 @@ from auditor.expectations.metric import Limits, judge_bounds
 from auditor.results.metrics import causes
 from auditor.results.records import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor_reports import sentences as say
-from auditor_reports.details import noise, shown_columns
+from auditor_reports.audit_document import noise, shown_columns
 from auditor_reports.figures import Figure
 from auditor_reports.reading import Reading
 from auditor_reports.sentences import Numbers, exactly, share

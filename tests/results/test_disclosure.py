@@ -16,7 +16,7 @@ from auditor.results.model import AuditResult
 from auditor.runs.tables import table_of
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
-from auditor_reports.chart import inflated
+from auditor_reports.charts import inflated
 
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
 SCENARIO = {

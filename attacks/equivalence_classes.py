@@ -12,21 +12,27 @@ A record that all copies suppress has the posterior ``P`` and no row to be linke
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
+    AuditorError,
     ClassRecords,
     Cost,
     Indices,
     Inferred,
     NotApplicable,
+    PluginParameters,
     Reconstruction,
     RowAttack,
     View,
+    register,
     unprinted,
 )
 from auditor.schemes.generalisation.classes import classes, counted, ranges, released
@@ -136,10 +142,6 @@ class ClassAttack(RowAttack):
         return ClassReading(self, view, Classes.of(target_of(view), blocks))
 
 
-def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
-    return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
-
-
 def by_group(shares: Array, groups: Indices) -> Array:
     """Sum the shares of values, shape (…, V), within groups, shape (…, G)."""
     # the product with the identity would cost V² per class
@@ -180,3 +182,143 @@ class ClassReading(Reconstruction):
             claims=self._claims[number],
             linked=quotient(1.0, size),
         )
+
+
+@register
+class Homogeneity(ClassAttack):
+    """Claim the sensitive value of classes with (nearly) one value.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | claim | the commonest value of the class, if its share is at least c (``confidence``) | machanavajjhala2007 |
+
+    k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
+    """
+
+    name = "homogeneity"
+    attack_kind = "attribute disclosure"
+    reference = "machanavajjhala2007; liu2008, section 5"
+    wins = "Wins on classes whose sensitive values are alike, whatever k; fails on diverse ones."
+
+    class Parameters(PluginParameters):
+        """Confidence of a claim."""
+
+        confidence: float = Field(1.0, gt=0, le=1)
+        """share of one value in a class from which it is claimed"""
+
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        return np.where(
+            (P_E.max(axis=1) >= self.parameters.confidence - 1e-12) & (sizes > 0),
+            P_E.argmax(axis=1),
+            -1,
+        )
+
+
+@register
+class Similarity(Homogeneity):
+    """Claim the group of similar values that a class lies within.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
+    | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
+
+    ``height`` selects nodes of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges``
+    cut a numeric column. t-closeness only bounds the gain over the table.
+    """
+
+    name = "similarity"
+    reference = "li2007; liu2008, section 5"
+    wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
+    trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
+
+    class Parameters(PluginParameters):
+        """Groups of similar values, by ``height`` or ``edges``."""
+
+        height: int | None = Field(None, ge=1)
+        """height of the nodes in the declared hierarchy; 1 the lowest"""
+        edges: list[float] | None = Field(None, min_length=1)
+        """borders between groups of values, in their unit; a border belongs to the upper one"""
+        confidence: float = Field(1.0, gt=0, le=1)
+        """share of one group in a class from which it is claimed"""
+
+        @model_validator(mode="after")
+        def _one(self) -> Any:
+            if (self.height is None) == (self.edges is None):
+                raise ValueError("give either height or edges")
+            return self
+
+    def check_scheme(self, public: Mapping[str, Any]) -> None:
+        height, sensitive = self.parameters.height, public.get("sensitive")
+        if height is None or sensitive is None:
+            return
+        hierarchy = public["hierarchies"].get(sensitive)
+        if hierarchy is None:
+            raise AuditorError(f"height needs a hierarchy of {sensitive!r} under data.hierarchies")
+        if height >= hierarchy.height:
+            raise AuditorError(
+                f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}"
+            )
+
+    def groups(self, view: View, values: Array) -> Indices:
+        if self.parameters.edges is not None:
+            return np.searchsorted(np.sort(self.parameters.edges), values, side="right")
+        self.check_scheme(view.scheme)
+        hierarchy = view.scheme["hierarchies"][view.scheme["sensitive"]]
+        return hierarchy.groups(self.parameters.height)[values.astype(int)]
+
+
+@register
+class Skewness(ClassAttack):
+    """Claim a sensitive value far commoner in the class than in the table.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | li2007 |
+
+    t-closeness bounds ``P_E(v) − P(v)``.
+    """
+
+    name = "skewness"
+    attack_kind = "attribute disclosure"
+    reference = "li2007; liu2008, section 5"
+    wins = "Wins on diverse classes unlike the table; fails on classes t-close to it."
+
+    class Parameters(PluginParameters):
+        """Thresholds of a claim."""
+
+        factor: float = Field(2.0, gt=1)
+        """growth of a value's share, class over table, that makes it suspect"""
+        least: float = Field(0.5, gt=0, le=1)
+        """share in the class that it must reach"""
+
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        growth = P_E / P
+        suspect = (growth >= self.parameters.factor - 1e-12) & (
+            P_E >= self.parameters.least - 1e-12
+        )
+        return np.where(suspect.any(axis=1), np.where(suspect, growth, 0.0).argmax(axis=1), -1)
+
+
+@register
+class Linkage(ClassAttack):
+    """Name a target's row by its quasi-identifiers.
+
+    | symbol | meaning | source |
+    | --- | --- | --- |
+    | ``|E|`` | rows that share the target's generalised quasi-identifiers in every held copy | samarati2001 |
+    | ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
+    | claim | the sensitive value of the only row of a class | |
+
+    k-anonymity bounds the probability by 1/k for one copy.
+    """
+
+    name = "linkage"
+    attack_kind = "naming"
+    reference = "samarati2001; liu2008, section 5"
+    wins = (
+        "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
+    )
+
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        return np.where(sizes == 1, P_E.argmax(axis=1), -1)

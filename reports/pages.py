@@ -1,25 +1,51 @@
-"""The report as one self-contained HTML page."""
+"""The report from templates: a self-contained HTML page, or Markdown."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from auditor.base import clean
 from auditor.registry import register
+from auditor.results.comparison import Comparison, Renderer
+from auditor.results.model import AuditResult
+from auditor.results.records import Advice
 
-from .audit_document import data_table
-from .chart import CONFIG, content_policy, inflated, json_block, script
+from .advice import advice_document
+from .audit_document import audit_document, data_table
+from .changes import changes_document
+from .charts import CONFIG, content_policy, inflated, json_block, script
 from .document import Document, cut, overview, shown
-from .figures import SCALE, clipped, number, percent, share, template, unbroken
-from .renderer import DocumentRenderer
+from .figures import SCALE, clipped, number, percent, said, share, template, unbroken
 from .sentences import capital
+
+
+class DocumentRenderer(Renderer):
+    """Base of renderers that write the document tree."""
+
+    brief = False
+
+    @abstractmethod
+    def written(self, documents: Sequence[Document]) -> str:
+        """Write one or several documents."""
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Report: one part per audit, and a summary of several."""
+        found = enumerate(results, start=1)
+        return self.written([audit_document(one, n, brief=self.brief) for n, one in found])
+
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Differences between two audits, worst first."""
+        return self.written([*map(changes_document, comparisons, range(1, len(comparisons) + 1))])
+
+    def render_advice(self, advice: Advice) -> str:
+        """Recommended release, its frontier and its reasons."""
+        return self.written([advice_document(advice)])
 
 
 def inline(text: str) -> Markup:
@@ -58,7 +84,7 @@ class Html(DocumentRenderer):
         style = script(template("report.css"))
         ours = script(template("inflate.js") + template("report.js"))
         charts = any(document.charts for document in documents)
-        bundle = Markup(template("bundle.html") if charts else "")  # auditor_reports.chart
+        bundle = Markup(template("bundle.html") if charts else "")  # auditor_reports.charts
         sources = [inflated(bundle), ours] if charts else [ours]
         return filled(
             "page.html.j2",
@@ -82,17 +108,10 @@ def filled(name: str, escape: bool = True, **values: Any) -> str:
 @cache
 def environment(escape: bool = True) -> Any:
     """Template environment with strict names; ``escape`` is for HTML."""
-    from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
-
-    class Compiled(FileSystemBytecodeCache):
-        def dump_bytecode(self, bucket: Any) -> None:
-            with suppress(OSError):  # a read-only folder, or a full disk
-                super().dump_bytecode(bucket)
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(
         loader=FunctionLoader(template),
-        # compilation: 0.07 s
-        bytecode_cache=Compiled(str(Path(__file__).with_name("__pycache__"))),
         autoescape=escape,
         keep_trailing_newline=not escape,
         undefined=StrictUndefined,
@@ -105,3 +124,30 @@ def environment(escape: bool = True) -> Any:
     )
     made.filters.update({function.__name__: function for function in filters})
     return made
+
+
+@register
+class Markdown(DocumentRenderer):
+    """The page as Markdown, with tables for charts and the scenario as code."""
+
+    name = "markdown"
+
+    def written(self, documents: Sequence[Document]) -> str:
+        environment(escape=False).filters |= {"safe_text": safe, "fence": fence}
+        return filled(
+            "report.md.j2", escape=False, documents=documents, overview=overview(documents)
+        )
+
+
+def safe(text: str) -> str:
+    """Escape Markdown and HTML markup, table separators and links."""
+    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", said(text))
+    swaps = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": ":&#8203;//", "@": "&#64;"}
+    for sign, entity in swaps.items():
+        escaped = escaped.replace(sign, entity)
+    return escaped
+
+
+def fence(text: str) -> str:
+    """Line of backticks that the text does not contain."""
+    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
