@@ -129,7 +129,10 @@ def _gate_and_action(
         if good:
             action = f"Release copies of {_names(good)} instead."
         elif {EXACTLY, AS_THEY_ARE} & {*one.beside}:
-            action = "Perturb the values that the copies show unchanged, and audit again."
+            seen = ", or leave columns meant to be seen out of `columns`" * (
+                AS_THEY_ARE in one.beside
+            )
+            action = f"Perturb the values that the copies show unchanged{seen}; then audit again."
         elif one.finding == "refuted":
             action = "Check how the copies were made: they do not keep their scheme's promise."
         return UNSAFE + which * (every > 1), action

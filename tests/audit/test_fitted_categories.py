@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 import auditor
+from auditor.scenario.draft import drafted
 from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 51)
@@ -88,6 +90,21 @@ def test_a_value_that_is_the_sum_of_three_copies(tmp_path, leaks):
     record, left = audit(tmp_path, table, copies, ["answer"])
     assert record.status == ("fails" if leaks else "holds")
     assert (left["*"] < 0.05) == leaks
+
+
+@pytest.mark.parametrize("by", ["column", "row number", None])
+def test_a_value_shifted_by_another_column_or_by_the_row_number(tmp_path, by):
+    """A draft judges each column: together they stay unknown."""
+    x, other = RNG.integers(0, 5, (2, N))
+    shift = np.arange(N) % 7 if by == "row number" else RNG.integers(0, 5, N)
+    table = pd.DataFrame({"answer": x, "other": other})
+    copy = pd.DataFrame({"answer": (x + shift) % 5, "other": shift if by == "column" else other})
+    copy["other"] = copy.other if by == "column" else replaced(other, 5, 0.3)
+    files = [str(tmp_path / name) for name in ("original.csv", "copy.csv")]
+    for file, each in zip(files, (table, copy), strict=True):
+        ("v" + each.astype(str)).to_csv(file, index=False)
+    result = auditor.run(yaml.safe_load(drafted(tmp_path / "audit.yaml", files[0], files[1:])))
+    assert [one.status for one in result.expectations] == ["fails" if by else "holds"]
 
 
 @pytest.mark.parametrize(("leaks", "knowledge", "status"), [

@@ -5,7 +5,8 @@ Each half of the records is predicted by trees fitted to the other half. They se
 | feature | finds |
 | --- | --- |
 | all audited columns of all copies | dependence on other columns (latent classes) |
-| pairs of copies and codes, sums and differences modulo the number of values | split values |
+| pairs of columns that interact, also with row numbers' remainders | values shifted by others |
+| sums and differences of copies modulo the number of values | split values |
 | columns of feature families (``of_codes``) | shown columns, households, row numbers |
 | cells of conspicuous other rows, and number equal to the record's | moved rows, shared noise |
 
@@ -18,7 +19,7 @@ rows with recoded values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -28,12 +29,15 @@ from numpy.typing import NDArray
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import CERTAIN, UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
-from auditor.audit.insider.feature import FEW, Known, Shown, alike_codes
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Known, Shown, alike_codes
+from auditor.audit.insider.features.cells import SURELY
 from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.insider.features.other_rows import PERIODS
 from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.insider.learner import families
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
+from auditor.base import scipy
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.table import ShownColumn, Table
@@ -129,7 +133,7 @@ def predicted(
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features, are_codes = features_of(size, own, codes, shown, hits, rows[taught])
+        features, are_codes = features_of(size, own, codes, shown, hits, rows[taught], y)
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -164,6 +168,7 @@ def features_of(
     shown: Shown,
     hits: Array,
     taught: Indices,
+    y: Indices,
 ) -> tuple[Array, list[bool]]:
     """Columns for trees, (n, f), and whether each is a code; indicators of values, (n, s)."""
     found = list(codes)
@@ -173,8 +178,10 @@ def features_of(
             total = sum(sign * y for sign, y in zip(signs, own, strict=False) if sign)
             found += [total % size, -total % size]
     few = [v for _, v in shown.beside if v.dtype.kind in "iu" and v.max() < MOST_VALUES][:FEW]
-    for one, other in combinations([*own[:MOST_SUMMED], *few], 2):
-        found.append(one * (int(other.max()) + 1) + other)
+    places = [np.arange(len(hits)) % k for k in range(2, PERIODS)]
+    columns = [*own[:MOST_SUMMED], *codes][:MOST_COPIES]
+    pairs = [*combinations([*columns, *few], 2), *product(own[:1], places)]
+    found += telling(pairs, taught, y)
     for rows in shown.links:
         found += [np.where(rows < 0, 0, y[rows] + 1) for y in (*own, *few)]
     for family in families():
@@ -184,6 +191,36 @@ def features_of(
     several = {v.tobytes(): v for v in found}.values()
     values = np.column_stack([v.astype(np.float64) for v in several])
     return values, [v.dtype.kind in "iu" and int(v.max()) < MOST_CODES for v in several]
+
+
+def telling(pairs: Iterable[tuple[Any, Any]], taught: Indices, y: Indices) -> list[Indices]:
+    """Codes of the pairs that say most about y beyond both alone, by the G test of interaction.
+
+    Examples
+    --------
+    >>> u, v, w = np.random.default_rng(0).integers(0, 5, (3, 400))
+    >>> pairs, rows = [(u, w), (u, v)], np.arange(400)
+    >>> [int(code.max()) for code in telling(pairs, rows, (u + v) % 5)], telling(pairs, rows, w % 2)
+    ([24], [])
+    """
+    found, size = [], int(y.max()) + 1
+
+    def said(codes: Indices) -> float:
+        counts = np.bincount(codes[taught])
+        cells = np.bincount(codes[taught] * size + y)
+        return 2.0 * float(xlogy(cells, cells).sum() - xlogy(counts, counts).sum())
+
+    xlogy = scipy.special.xlogy
+    for each in pairs:
+        one, other = (codes.astype(np.intp) for codes in each)
+        sizes = int(one.max()) + 1, int(other.max()) + 1
+        if sizes[0] * sizes[1] < MOST_CODES and min(sizes) > 1 < size:
+            both = one * sizes[1] + other
+            degrees = (sizes[0] - 1.0) * (sizes[1] - 1.0) * (size - 1.0)
+            G = said(both) - said(one) - said(other) + said(np.zeros_like(one))
+            found.append(((G - degrees) / np.sqrt(2.0 * degrees), both))
+    best = sorted(found, key=lambda pair: -pair[0])[:MOST_PAIRED]
+    return [both for z, both in best if z > SURELY]
 
 
 def _records(
