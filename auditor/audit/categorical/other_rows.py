@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Perfect
-from auditor.audit.categorical.release import CERTAIN, UniformRelease
+from auditor.audit.categorical.posterior_pass import CERTAIN
+from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import FEW, Known, Shown, alike_codes
 from auditor.audit.insider.features.moved_rows import distances
