@@ -1,7 +1,5 @@
 """Figures of numeric copies without a stated law."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One release of categories under audit, its counts, and tests of its law."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -24,8 +24,6 @@ On lattices values repeat by chance, so whole rows are compared, and columns at 
 and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 

@@ -4,8 +4,6 @@ A record is at a common distance, forwards or from the end (``distances``), or a
 record's place as other records k rows apart (``rule``).
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

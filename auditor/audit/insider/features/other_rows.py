@@ -1,7 +1,5 @@
 """Feature families that read other rows, shown columns and places."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import combinations, permutations, product
 
