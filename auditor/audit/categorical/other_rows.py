@@ -30,7 +30,7 @@ from auditor.audit.categorical.posterior_pass import CERTAIN
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import FEW, Known, Shown, alike_codes
-from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.insider.features.other_rows import distances
 from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.insider.learner import families
 from auditor.audit.measures.privacy import Baseline, of_records

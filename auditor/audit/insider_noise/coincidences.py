@@ -29,7 +29,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.insider.features.other_rows import distances
 from auditor.audit.law_tests.scores import ROUNDING, grids
 from auditor.audit.measures.every_cell import Finding, line_squares
 from auditor.base import scipy
