@@ -1,7 +1,5 @@
 """Audit of one release by the engine that its scheme names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Engine for releases of numbers: moments for linear attacks, else rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """Evidence of a numeric release: tests of its law, gains by pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from auditor.audit.attempts.opened import Opened

@@ -1,7 +1,5 @@
 """Figures of a numeric release itself, and of guesses without its copies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Figures of numeric copies without a stated law."""
 
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 
@@ -8,8 +8,10 @@ from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import CellContext
 from auditor.audit.insider.fitted import fitted_records
-from auditor.audit.insider_noise.records import insider_noise_records
-from auditor.audit.measures.every_cell import every_cell_records
+from auditor.audit.insider_noise.coincidences import coincidences
+from auditor.audit.insider_noise.generators import known_generators
+from auditor.audit.insider_noise.noise_density import noise_density
+from auditor.audit.measures.every_cell import NoiseAttack, every_cell_records, finding_records
 from auditor.audit.measures.privacy import Baseline, of_records, with_weights
 from auditor.audit.measures.released_as_is import (
     column_figures,
@@ -75,7 +77,13 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
             shown = [
                 column.at(some) for column in (*release.scheme.shown(table), *table.key_columns)
             ]
-            found += insider_noise_records(context, X, copies, opened.coalitions, shown)
+            attacks: dict[str, NoiseAttack] = {
+                "coincidences": coincidences,
+                "noise-density": noise_density,
+                "known-generator": partial(known_generators, numbers=shown),
+            }
+            for name, attack in attacks.items():
+                found += finding_records(context, name, attack, X, copies, opened.coalitions)
     return found
 
 

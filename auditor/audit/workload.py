@@ -7,8 +7,6 @@ scenarios take a third to three times the estimate (evidence/times.md), at most 
 *Not counted*: third-party plugins beyond their stated cost, and waits for disks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

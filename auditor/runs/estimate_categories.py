@@ -8,8 +8,7 @@ import numpy as np
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.published import cells_of
-from auditor.audit.categorical.posterior_pass import given_by
-from auditor.audit.categorical.release import restricted
+from auditor.audit.categorical.posterior_pass import given_by, restricted
 from auditor.audit.numeric.moment_pass import draws_of
 from auditor.base import AuditorError, NotApplicable
 from auditor.base.types import Array, Coalition, Microdata, frozen

@@ -8,7 +8,7 @@ import pytest
 from auditor.adversary.attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, UniformPrior
 from auditor.adversary.view import Prior, SampleCounts
-from auditor.audit.categorical.release import (
+from auditor.audit.categorical.posterior_pass import (
     Frame,
     breaches,
     expected,

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.posterior_pass import mixture_measures
-from auditor.audit.categorical.release import Frame, Sums, measured
+from auditor.audit.categorical.posterior_pass import Frame, Sums, measured, mixture_measures
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, prior_by_likelihood
 from auditor_reports.reading import Reading

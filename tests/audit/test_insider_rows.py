@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.audit.categorical.release import Frame, error_without_copies
-from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.categorical.posterior_pass import Frame, error_without_copies
+from auditor.audit.insider.features.other_rows import distances
 from auditor.audit.measures.privacy import errors_alone
 from tests.audited import audited_files
 from tests.tiers import each_once

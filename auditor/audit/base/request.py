@@ -106,6 +106,11 @@ class CellContext:
         return replace(self, attack=attack, knowledge=knowledge)
 
     @property
+    def shared(self) -> dict[str, Any]:
+        """Fields that all records have."""
+        return {name: getattr(self, name) for name in SHARED}
+
+    @property
     def everybody(self) -> Coalition:
         """All copies."""
         return tuple(range(1, self.copies + 1))
@@ -137,13 +142,9 @@ class CellContext:
         if value is not None and bar is not None:
             low, high = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
         return Measurement(
-            sweep=self.sweep,
-            scheme=self.scheme,
-            knowledge=self.knowledge,
-            attack=self.attack,
+            **self.shared,
             coalition=coalition,
             levels=self.levels_of(coalition),
-            replicate=self.replicate,
             attribute=attribute,
             metric=metric,
             value=value,
@@ -164,16 +165,13 @@ class CellContext:
         std_error: float,
         theory: float | None = None,
         *,
-        bounds: tuple[float, float] = UNBOUNDED,
         degrees: float = math.inf,
-        attribute: str = ALL,
         error_bar: ErrorBar = "sampling",
+        **more: Any,
     ) -> Measurement:
-        """One record with an interval by Student's t."""
+        """``record`` with an interval by Student's t."""
         bar = Bar.normal(std_error, error_bar, degrees)
-        return self.record(
-            metric, coalition, value, bar, theory, attribute=attribute, bounds=bounds
-        )
+        return self.record(metric, coalition, value, bar, theory, **more)
 
 
 @frozen
@@ -234,8 +232,7 @@ class Cells:
         coalition, attribute, metric = found = np.nonzero(~np.isnan(numbers["value"]))
         numbers = {field: column[found] for field, column in numbers.items()}
         held = [self.coalitions[place] for place in self.wanted]
-        shared = {field: getattr(context, field) for field in SHARED}
-        shared |= {"status": "ok", "reason": None}
+        shared = context.shared | {"status": "ok", "reason": None}
         return Measurements(
             numbers
             | {field: Coded(np.zeros_like(metric), [one]) for field, one in shared.items()}
@@ -286,12 +283,8 @@ def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
     edges = np.linspace(0.0, tally.reach, tally.bins + 1)[:, None] * tally.scale
     return [
         Distribution(
-            sweep=context.sweep,
-            scheme=context.scheme,
-            knowledge=str(context.knowledge),
-            attack=str(context.attack),
+            **context.shared,
             coalition=cells.coalitions[place],
-            replicate=context.replicate,
             attribute=attribute,
             edges=tuple(edges[:, column].tolist()),
             shares=tuple(shares[place, column, :-1].tolist()),

@@ -5,8 +5,6 @@ records or more, or none. Cells of numbers are a quarter of a standard deviation
 from the mean, with open ends. Categories are ordered by frequency.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain

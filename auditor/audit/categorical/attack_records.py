@@ -31,24 +31,21 @@ from auditor.adversary.attack import Inference
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.base.request import ALL, UNBOUNDED, Bar, CellContext
 from auditor.audit.categorical.posterior_pass import (
+    CERTAIN,
     Attacker,
+    Expected,
     Fitted,
     MeasureJob,
+    Sums,
     closed_forms,
+    error_without_copies,
     given_by,
+    marginals,
     parts_of,
     unknown_shares,
-)
-from auditor.audit.categorical.release import (
-    CERTAIN,
-    CodeBlock,
-    Expected,
-    Sums,
-    distinct,
-    error_without_copies,
-    marginals,
     worst_growth,
 )
+from auditor.audit.categorical.release import CodeBlock, distinct
 from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
 from auditor.numerics.linear_algebra import quotient

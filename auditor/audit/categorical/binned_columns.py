@@ -18,8 +18,14 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.request import CellContext
 from auditor.audit.categorical.attack_records import coalition_records, jackknifed
-from auditor.audit.categorical.posterior_pass import group_of
-from auditor.audit.categorical.release import Expected, Frame, Sums, expected, measured
+from auditor.audit.categorical.posterior_pass import (
+    Expected,
+    Frame,
+    Sums,
+    expected,
+    group_of,
+    measured,
+)
 from auditor.audit.numeric.moment_pass import together
 from auditor.audit.numeric.release import Release
 from auditor.base import NotApplicable, scipy

@@ -1,29 +1,42 @@
-"""One release of categories under audit, drawn block by block."""
+"""One release of categories under audit, its counts, and tests of its law."""
 
-from __future__ import annotations
-
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from auditor.audit.base.request import ReleaseRequest, with_singles
-from auditor.audit.numeric.moment_pass import Added, Draw
+from auditor.audit.law_tests.categorical import (
+    count_tests,
+    pairs_of,
+    score_tests,
+    scored_copies,
+    scored_rows,
+    sources,
+)
+from auditor.audit.numeric.moment_pass import Added, Draw, draws_of
 from auditor.audit.numeric.release import Drawn, already_out, make_scheme
 from auditor.base import PluginError
-from auditor.base.types import Array, Codes, Flags, Indices, Integers, unprinted
+from auditor.base.types import Codes, Indices, Integers, unprinted
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
-from auditor.numerics.blocks import moment_groups, readable
-from auditor.numerics.linear_algebra import quotient
+from auditor.numerics.blocks import Job, moment_groups, readable
 from auditor.numerics.random_streams import stream
+from auditor.results.records import Drawn as DrawnBetween, LawTest
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
-from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
+from auditor.schemes.replacement.base import (
+    MOST_COPIES,
+    Between,
+    Copies,
+    UniformScheme,
+    between,
+    categories_of,
+    drawn_between,
+)
+from auditor.schemes.replacement.law import EstimatedLaw, MatrixLaw, UniformLaw
 
 LARGEST_KEY, DENSE = 2**62, 4
 """Largest key of a combination; largest ratio of keys to records without a sort."""
@@ -207,320 +220,129 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
     return found
 
 
-# -- Leakage measures of posteriors ----------------------------------------------------------------
-
-
-FEWEST = 20
-"""Fewest records of a value for its growth of belief."""
-CERTAIN = 0.7
-"""Belief of a close guess."""
-
-
-@unprinted
-class Frame:
-    """Reference of posteriors.
-
-    Attributes
-    ----------
-    prior : ndarray of shape (s,)
-        The adversary's own.
-    prior_is_exact : bool
-        Whether it is the table's, as mutual information requires.
-    scores : ndarray of shape (s,) or None
-        A number for each value; None: errors are over indicators.
-    rho : tuple of float or None
-        ``(ρ1, ρ2)``.
-    predicates : dict
-        Statements: masks, (s,), by name.
-    known : ndarray of shape (s,) or None
-        Number of each value's combination of known attributes.
-    parts : dict of str to int
-        Sizes of several attributes, whose product is the domain.
-    closeness : bool
-        Whether close guesses are counted: right ones with a belief of at least ``CERTAIN``.
-    """
-
-    prior: Array
-    prior_is_exact: bool = True
-    scores: Array | None = None
-    rho: tuple[float, float] | None = None
-    predicates: Mapping[str, Flags] = field(default_factory=dict)
-    known: Indices | None = None
-    parts: Mapping[str, int] = field(default_factory=dict)
-    closeness: bool = False
-
-    def combinations(self) -> list[Flags | None]:
-        """Values of each combination of known attributes; None for all values."""
-        if self.known is None:
-            return [None]
-        return [self.known == c for c in np.unique(self.known)]
-
-
-def restricted(P: Array, possible: Flags) -> Array:
-    """Probabilities given that a value is possible, shape (u, s).
-
-    Possible values are equally likely if all have probability 0.
-    """
-    within = np.where(possible, P, 0.0)
-    share = within.sum(axis=-1, keepdims=True)
-    uniform = possible / possible.sum(axis=-1, keepdims=True)
-    return quotient(within, share, uniform)
-
-
-def largest(P: Array) -> Array:
-    """Largest value of each row; on rows of 8 a fourth of the time of ``max``."""
-    return P[np.arange(len(P)), P.argmax(axis=1)]
-
-
-def marginals(P: Array, sizes: Sequence[int]) -> list[Array]:
-    """Distributions of each attribute, shapes (u, s_a), of joint ones, (u, s).
-
-    By halves: a product with the indicators of all values takes ten times as long.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in marginals(np.array([[0.5, 0.25, 0.0, 0.25]]), (2, 2))]
-    [[[0.75, 0.25]], [[0.5, 0.5]]]
-    """
-    if len(sizes) < 2:
-        return [P] * len(sizes)
-    half = len(sizes) // 2
-    joint = P.reshape(len(P), math.prod(sizes[:half]), -1)
-    return [
-        *marginals(joint @ np.ones(joint.shape[2]), sizes[:half]),
-        *marginals(np.ones(joint.shape[1]) @ joint, sizes[half:]),
-    ]
-
-
-class Measured(NamedTuple):
-    """Measures by name, and growth of belief by statement, shapes (m,)."""
-
-    values: dict[str, Array]
-    growth: dict[str, Array]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Measured]) -> Measured:
-        """Measures of all records."""
-        together = (
-            {n: np.concatenate([p[k][n] for p in parts]) for n in parts[0][k]} for k in (0, 1)
-        )
-        return cls(*together)
-
-
-def measured(
-    P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
-) -> Measured:
-    """Measures of records.
-
-    Parameters
-    ----------
-    P : ndarray of shape (v, s)
-        Posteriors.
-    u, x : ndarrays of shape (m,)
-        Row of P and true value, by record.
-    possible : ndarray of shape (s,) or (v, s), optional
-        Values that the known attributes allow.
-    """
-    prior = frame.prior
-    if possible is not None:
-        P, prior = restricted(P, possible), restricted(prior, possible)
-    prior = np.broadcast_to(prior, P.shape)
-    own, guessed = P[u, x], P.argmax(axis=1)[u]
-
-    def error(guess: Array, truth: Indices) -> Array:
-        return np.maximum(np.vecdot(guess, guess)[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
-
-    found = {
-        "reconstruction_probability": own,
-        "posterior_max": P[u, guessed],
-        "accuracy": (guessed == x).astype(float),
-    }
-    if frame.closeness and not frame.parts:
-        found["close"] = found["accuracy"] * (P[u, guessed] >= CERTAIN)
-    if frame.prior_is_exact:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bits = np.log2(own / prior[u, x])
-        # no information from values that the adversary thought impossible
-        found["mutual_information"] = np.where(np.isfinite(bits), bits, 0.0)
-    scores = frame.scores
-    found["squared_error"] = error(P, x) if scores is None else ((P @ scores)[u] - scores[x]) ** 2
-    growth = {"*": largest(P - prior)[u]}
-    if frame.rho is not None:
-        crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
-        found["rho_breach"] = crossed[u].astype(float)
-    sizes = tuple(frame.parts.values())
-    values = np.unravel_index(x, sizes) if sizes else ()
-    for name, part, truth in zip(frame.parts, marginals(P, sizes), values, strict=True):
-        found[f"squared_error/{name}"] = error(part, truth)
-        right, belief = part.argmax(axis=1)[u] == truth, part.max(axis=1)[u]
-        found[f"accuracy/{name}"] = right.astype(float)
-        if frame.closeness:
-            found[f"close/{name}"] = 1.0 * (right & (belief >= CERTAIN))
-    for name, holds in frame.predicates.items():
-        belief, before = (np.where(holds, each, 0.0).sum(axis=1)[u] for each in (P, prior))
-        found[f"reconstruction_probability/{name}"] = np.where(holds[x], belief, 1.0 - belief)
-        growth[name] = belief - before
-        if frame.rho is not None:
-            crossed = breaches(belief, before, *frame.rho)
-            found[f"rho_breach/{name}"] = crossed.astype(float)
-    return Measured(found, growth)
-
-
-def error_without_copies(prior: Array, frame: Frame) -> float:
-    """Mean squared error from prior, shape (s,), and known attributes alone."""
-    certain = np.ones((1, prior.size))
-    return expected(certain.T, prior, frame.prior[None], frame, 1)["squared_error"].value
-
-
-def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
-    """Where belief crosses both bounds, up or down (xiao2009, section 3)."""
-    return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
+# -- First pass: counts, and tests of the law -------------------------------------------------------
 
 
 @dataclass(repr=False)
-class Sums(Added):
-    """Sums of one coalition's measures.
+class Counted(Added):
+    """Result of the pass.
 
     Attributes
     ----------
-    by_group : dict
-        By measure, the sums of row groups, shape (G,).
-    sizes : ndarray of shape (G,)
-        Records of each row group.
-    by_value : ndarray of shape (3, s)
-        By true value: records, and sums of ``P(x)`` and ``P(x)²``.
-    growth : dict
-        Largest δ-growth by statement.
+    draws : mapping
+        Chosen rows, by state of knowledge.
+    pairs : dict of (int, int) to sparse arrays of shape (s, s)
+        By source (0: the original) and copy.
+    between : ndarray of shape (d, 2)
+        For copies between two others: records where these, and where all three agree.
+    history : ndarray of shape (M + 1,)
+        Records by history size.
+    rows : dict of str to lists of lists of ndarrays
+        Chosen records by block: originals and copies.
+    seconds : float
     """
 
-    by_group: dict[str, Array]
-    sizes: Array
-    by_value: Array
-    growth: dict[str, float]
-
-    @classmethod
-    def of(cls, found: Measured, x: Indices, group: Indices, size: int, groups: int) -> Sums:
-        """Sums over records with true values x and row groups, shape (m,)."""
-
-        def total(index: Indices, values: Array | None, length: int) -> Array:
-            return np.bincount(index, values, length).astype(float)
-
-        P = found.values["reconstruction_probability"]
-        return cls(
-            {name: total(group, values, groups) for name, values in found.values.items()},
-            total(group, None, groups),
-            np.stack([total(x, values, size) for values in (None, P, P * P)]),
-            {name: float(values.max()) for name, values in found.growth.items()},
-        )
-
-    def add(self, other: Sums) -> None:
-        growth = {name: max(self.growth[name], one) for name, one in other.growth.items()}
-        super().add(other)
-        self.growth = growth
-
-    @property
-    def errors(self) -> Array:
-        """Sum of ``1 − P(x)`` by row group."""
-        return self.sizes - self.by_group["reconstruction_probability"]
-
-    def mean(self, name: str) -> float:
-        """Mean over records."""
-        return float(self.by_group[name].sum() / self.sizes.sum())
-
-    def most_believed(self, prior: Array) -> tuple[float, float] | None:
-        """Largest growth of belief in a true value, with its standard error.
-
-        Maximum of ``(E[P(v)|v] − q_v)/(1 − q_v)`` over values v with at least ``FEWEST`` records.
-        """
-        many = np.flatnonzero((self.by_value[0] >= FEWEST) & (prior < 1.0))
-        if not many.size:
-            return None
-        (n, believed, squares), q = self.by_value[:, many], prior[many]
-        m = believed / n
-        best = int(((m - q) / (1.0 - q)).argmax())
-        error = math.sqrt(max(0.0, squares[best] / n[best] - m[best] ** 2) / n[best])
-        left = 1.0 - float(q[best])
-        return max(0.0, float(m[best] - q[best]) / left), error / left
+    draws: Mapping[str, Draw]
+    between: Integers
+    history: Integers
+    pairs: dict[tuple[int, int], Any] = field(default_factory=dict)
+    rows: dict[str, list[list[Codes]]] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
-class Expected(NamedTuple):
-    """Mean over the noise, and standard error of a measured mean."""
+@unprinted
+class CountJob(Job[Counted]):
+    """Counts of pairs of values, and chosen records.
 
-    value: float
-    std_error: float
-
-
-def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> dict[str, Expected]:
-    """Exact mean and standard error of every measure.
-
-    Parameters
+    Attributes
     ----------
-    given : ndarray of shape (s, u)
-        ``P(outcome | x)`` for every outcome, in the order of the rows of P.
-    prior : ndarray of shape (s,)
-        The table's own.
-    P : ndarray of shape (u, s)
-    rows : int
-        ``n``.
+    singles : tuple of int
+        Copies that some coalition holds.
+    copies : int
+        ``M`` for history sizes, else 0.
+    pairs : sequence of (int, int)
+        Source (0: the original) and copy.
+    size : int
+        ``s``.
     """
-    moments, outcomes = dict[str, Array](), np.arange(given.shape[1])
-    for possible in frame.combinations():
-        values = np.flatnonzero(np.ones(prior.size) if possible is None else possible)
-        x, u = (part.ravel() for part in np.meshgrid(values, outcomes, indexing="ij"))
-        chance = given[values]
-        for name, found in measured(P, frame, u, x, possible).values.items():
-            v = found.reshape(chance.shape)
-            mean = (chance * v).sum(axis=1)
-            variance = np.clip((chance * v * v).sum(axis=1) - mean**2, 0.0, None)
-            sums = prior[values] @ np.column_stack([mean, variance])
-            moments[name] = moments.get(name, 0.0) + sums
-    return {
-        name: Expected(float(mean), math.sqrt(variance / rows))
-        for name, (mean, variance) in moments.items()
-    }
+
+    singles: tuple[int, ...]
+    between: Sequence[Between]
+    draws: Mapping[str, Draw]
+    copies: int
+    pairs: Sequence[tuple[int, int]]
+    size: int
+    exact = drawn = True
+
+    def begin(self) -> Counted:
+        none = np.zeros((len(self.between), 2), dtype=np.int64)
+        return Counted(self.draws, none, np.zeros(self.copies + 1, dtype=np.int64))
+
+    def take(self, block: CodeBlock, into: Counted) -> None:
+        n, values, rows = block.x.size, block.copy, dict[str, list[list[Codes]]]()
+
+        pairs = {
+            (source, copy): pairs_of(values(source), values(copy), self.size)
+            for source, copy in self.pairs
+        }
+        found = np.zeros((len(self.between), 2), dtype=np.int64)
+        for place, three in enumerate(self.between):
+            agree = (left := values(three.left)) == values(three.right)
+            found[place] = agree.sum(), (agree & (values(three.copy) == left)).sum()
+        for key, draw in self.draws.items():
+            some = draw.within(block.first, block.first + n)[0]
+            rows[key] = [[values(number)[some].copy() for number in (0, *self.singles)]]
+        history = np.zeros(1, dtype=np.int64)
+        if self.copies and block.made is not None:
+            history = np.bincount(block.made.history_sizes(), minlength=self.copies + 1)
+        into.add(Counted({}, found, history, pairs, rows, block.seconds))
 
 
-def worst_growth(prior: Array, odds: float | Array) -> float:
-    """Exact δ-growth of any single value.
-
-    All copies show the value, multiplying its odds by ``odds``, a number or shape (s,).
-    """
-    met = prior > 0
-    q, R = prior[met], np.broadcast_to(odds, prior.shape)[met]
-    finite = np.where(np.isinf(R), 1.0, R)
-    after = np.where(np.isinf(R), 1.0, q * finite / (q * finite + 1.0 - q))
-    return float((after - q).max())
+def _stated(release: UniformRelease) -> bool:
+    law = release.law
+    return law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
 
 
-def growth_bound(odds: float) -> float:
-    """Largest growth of any statement under any prior.
-
-    ``(√R − 1)/(√R + 1)``, attained at prior ``1/(1 + √R)``.
-
-    Examples
-    --------
-    >>> round(growth_bound(9.0), 12)
-    0.5
-    """
-    return 1.0 if math.isinf(odds) else (math.sqrt(odds) - 1.0) / (math.sqrt(odds) + 1.0)
+def _between(release: UniformRelease) -> list[Between]:
+    levels = release.law.levels
+    return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
 
 
-def largest_retention_for_growth(delta: float, size: float) -> float:
-    """Largest retention at which no belief grows by ``delta`` or more.
+def count_pairs(release: UniformRelease) -> Counted:
+    """Counts of one release."""
+    scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
+    others = sources(law.of(singles), singles) if _stated(release) else []
+    history = law.multilevel and scenario.measure("history-size") is not None
+    return release.go_through(
+        CountJob(
+            tuple(singles),
+            _between(release),
+            draws_of(scenario.knowledge, data.rows, scenario.seed, release.key.replicate),
+            len(law.levels) * history,
+            [*((0, number) for number in singles), *others],
+            data.size,
+        )
+    )
 
-    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` (``UniformLaw.rarity``).
-    """
-    return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
+
+def copies_between(release: UniformRelease, counted: Counted) -> list[DrawnBetween]:
+    """Copies between two others, over records where these agree."""
+    middle = _between(release)
+    return drawn_between(release.law, release.data.prior, middle, counted.between)
 
 
-def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
-    """Largest retention without a ρ1-to-ρ2 breach under any prior.
-
-    ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p; ``size`` as above.
-    """
-    odds = rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf
-    return _retention(odds, size)
-
-
-def _retention(odds: float, size: float) -> float:
-    return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)
+def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
+    """Tests of the stated law, if any."""
+    data, singles, key = release.data, release.singles, release.key
+    if not _stated(release) or not singles:
+        return []
+    law, pairs = release.law.of(singles), counted.pairs
+    tests = count_tests(law, singles, lambda *pair: pairs[pair], data.rows)
+    if key.replicate == 1:
+        scored = scored_copies(singles, data.rows)
+        columns = release.rows(scored, scored_rows(len(scored), data.rows))
+        rng = stream(key.audit_seed, key.scheme, key.replicate, "scores")
+        values = np.unravel_index(columns[0], [attribute.size for attribute in data.attributes])
+        originals = dict(zip(data.names, values, strict=True))
+        tests += score_tests(release.law.of(scored), columns, scored, originals, rng)
+    return tests

@@ -26,13 +26,12 @@ from itertools import pairwise
 import numpy as np
 
 from auditor.audit.base.request import Bar
-from auditor.audit.categorical.first_pass import Counted
-from auditor.audit.categorical.release import (
-    UniformRelease,
+from auditor.audit.categorical.posterior_pass import (
     growth_bound,
     largest_retention_for_breach,
     largest_retention_for_growth,
 )
+from auditor.audit.categorical.release import Counted, UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original

@@ -9,10 +9,9 @@ from auditor.adversary.published import cells_of
 from auditor.audit.base.request import ALL, Attempt, ReleaseRequest, with_singles
 from auditor.audit.base.session import CELLS, RECORDS, Guesses, Session
 from auditor.audit.categorical.attack_records import attack_records
-from auditor.audit.categorical.first_pass import copies_between, count_pairs, law_tests
 from auditor.audit.categorical.other_rows import insider_records
 from auditor.audit.categorical.posterior_pass import Attacker, Fitted, MeasureJob, posteriors
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import UniformRelease, copies_between, count_pairs, law_tests
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.base import NotApplicable
 from auditor.base.types import Coalition, Coalitions, Indices

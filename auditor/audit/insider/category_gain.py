@@ -17,8 +17,6 @@ copies' values, and their sums and differences modulo s.
 *Not checked*: rows not judged; copies beyond the first ``MOST_SHOWN`` by retention.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any

@@ -10,8 +10,6 @@ The smallest mean square error is reported. Close guesses have the smallest mean
 at a constant's median error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from statistics import mode

@@ -24,14 +24,12 @@ On lattices values repeat by chance, so whole rows are compared, and columns at 
 and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from auditor.audit.insider.features.moved_rows import distances
+from auditor.audit.insider.features.other_rows import distances
 from auditor.audit.law_tests.scores import ROUNDING, grids
 from auditor.audit.measures.every_cell import Finding, line_squares
 from auditor.base import scipy

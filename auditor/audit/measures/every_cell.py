@@ -19,7 +19,7 @@ Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Assumed, *not checked*
 pattern have equally distributed noise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from auditor.base.types import Array, Arrays, Coalition, Coalitions
 from auditor.data.alignment import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
 
 NAME, KNOWLEDGE = "every-cell", "perfect"
@@ -152,6 +153,37 @@ class Finding(NamedTuple):
     coalition: Coalition
     squares: Array
     cause: str
+
+
+NoiseAttack = Callable[[Array, Arrays, Coalitions], list[Finding]]
+"""From originals and copies, shape (n, N), and coalitions."""
+MOST_COLUMNS = 64
+"""Columns of all copies together, up to which noise is looked at: time grows with their square."""
+
+
+def finding_records(
+    context: CellContext,
+    name: str,
+    attack: NoiseAttack,
+    X: Array,
+    copies: Arrays,
+    asked: Coalitions,
+) -> list[Measurement]:
+    """Records of single copies and of all, if an insider's attack succeeds.
+
+    The cause in words is the ``reason`` of the records.
+    """
+    everybody = tuple(range(1, len(copies) + 1))
+    coalitions = list(dict.fromkeys([*((copy,) for copy in everybody), everybody]))
+    wanted = [place for place, one in enumerate(coalitions) if one in asked]
+    few = wanted and X.shape[1] * len(copies) <= MOST_COLUMNS
+    findings = attack(X, copies, coalitions) if few else []
+    if not findings:
+        return []
+    errors = by_group(coalitions, [found.squares for found in findings], context.variances)
+    table = error_records(Cells(context.under(name, KNOWLEDGE), coalitions, wanted), errors)
+    causes = [findings[place].cause or None for place in wanted]
+    return list(table.replaced(reason=Coded(table.columns["coalition"].places, causes)))
 
 
 def line_squares(X: Array, copies: Arrays) -> Array:

@@ -1,7 +1,5 @@
 """Feature families that read the cells of one record."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from itertools import combinations, permutations
 
