@@ -31,10 +31,9 @@ from auditor.audit.categorical.posterior_pass import CERTAIN
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
 from auditor.audit.insider.feature import FEW, MOST_PAIRED, Known, Shown, alike_codes
-from auditor.audit.insider.features.cells import SURELY
 from auditor.audit.insider.features.other_rows import PERIODS, distances
 from auditor.audit.insider.fitted import fitted_records, folds_of
-from auditor.audit.insider.learner import families
+from auditor.audit.insider.learner import SURELY, families
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
 from auditor.base import scipy
