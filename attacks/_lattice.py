@@ -71,9 +71,9 @@ FIRM = 1e4
 """Weight of an equation that must hold."""
 NORMAL, SURE_OF = 3.0, 2.0
 """Standard errors of kurtosis within which components are not sought, and that an error must fall."""
-FAINT, FLOOR = 1e-300, 1e-12
-"""Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
-A row beyond the points keeps the mixture's mean."""
+FAINT, LEAST, FLOOR = 1e-300, -80.0, 1e-12
+"""Least chance, least logarithm of a density, above numbers that take numpy a hundred times as long,
+and least sum of densities. A row beyond the points keeps the mixture's mean."""
 
 Heaps = dict[int, Pair]
 """Attribute with weights → its points, in data units, and their weights ``h``."""
@@ -513,8 +513,8 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Pair:
     shown = np.vander(points, 3, increasing=True).T
     for start, stop in evenly(0, len(v), len(q) * len(points), CHUNK_VALUES):
         log_p = factors[:, start:stop] @ shown
-        np.maximum(log_p, np.log(FAINT), out=log_p)
-        np.exp(log_p, out=log_p).sum(axis=0, out=found[start:stop])
+        few = np.maximum(log_p, LEAST, out=np.empty(log_p.shape, np.float32), casting="same_kind")
+        np.exp(few, out=few).sum(axis=0, out=found[start:stop])
     return found, log_likelihood
 
 
