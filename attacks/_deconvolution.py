@@ -40,9 +40,9 @@ from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, scipy, unprinted
 
 CHUNK_VALUES = 2**14
-"""Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
+"""Numbers per piece: 128 kB stay in the cache."""
 WIDE = 16
-"""Attributes beyond which rows are weighed by component: four times as fast with sixty."""
+"""Attributes beyond which rows are weighed by component."""
 GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
@@ -136,13 +136,13 @@ class Posterior:
         # ``V`` times ``T⁻¹`` would be wrong in the sixth digit where noise is lacking
         return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
 
-    def chances_of(self, shown: Array) -> tuple[Array, Array]:
+    def chances_of(self, shown: Array, kind: type[np.floating] = np.float64) -> tuple[Array, Array]:
         """``q`` and rows' log-likelihoods, shapes (K, n) and (n,), given features."""
         # one product for all components: three times as fast as by component
         log_q = self._factors[:, : len(shown)] @ shown
         if len(shown) == 1 + self.prior.means.shape[1]:
             log_q -= 0.5 * np.einsum("krn,rn->kn", self._inverse @ shown[1:], shown[1:])
-        return normalised(log_q)
+        return normalised(log_q, kind)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
         # products are dearer than a few components
@@ -186,13 +186,13 @@ def upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(size)
 
 
-def normalised(log_q: Array) -> tuple[Array, Array]:
-    """Columns of ``q``, sum 1, in place, and the logarithms of their sums before."""
+def normalised(log_q: Array, kind: type[np.floating] = np.float64) -> tuple[Array, Array]:
+    """Columns of ``q``, sum 1, and the logarithms of their sums before."""
     top = log_q.max(axis=0)
-    q = np.subtract(log_q, top, out=log_q)
-    np.exp(q, out=q)
+    q = np.subtract(log_q, top, out=np.empty(log_q.shape, kind), casting="same_kind")
+    q = np.exp(q, out=q).astype(np.float64, copy=False)
     total = q.sum(axis=0)
-    q *= 1.0 / total  # faster than a division
+    q *= 1.0 / total
     return q, top + np.log(total)
 
 
@@ -259,7 +259,8 @@ class NoisyRows:
         (i, j), second = upper(r), np.zeros((K, r, r))
         sums = np.zeros((K, len(self._shown[0])))
         for shown in self._shown:
-            q, log = posterior.chances_of(shown)
+            # single precision: a quarter of the time
+            q, log = posterior.chances_of(shown, np.float32)
             sums += q @ shown.T
             log_likelihood += float(log.sum())
             if r > WIDE:

@@ -19,13 +19,15 @@ import numpy as np
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, Arrays, Reconstruction, scipy, unprinted
 
-from ._deconvolution import CHUNK_VALUES, GRAIN, Mixture, NoisyRows, Posterior, learn
+from ._deconvolution import GRAIN, Mixture, NoisyRows, Posterior, learn
 from ._lattice import CONTINUOUS, FITTED_ROWS, FLOOR, alternate, learnt
 
 SIZES = (2, 4, 16)
 """Most components: few suit noise that hides the shape."""
 MOST_POINTS, FINE, LEAST = 128, 4096, 1e-4
 """Most points; sizes that quantiles are among, and their least relative size."""
+MOST_VALUES, TABLED = 2**24, 16.0
+"""Values at once; tabled points per deviation."""
 
 
 @unprinted
@@ -53,7 +55,7 @@ class Scaled(Reconstruction):
         u = pooled(y, self.v) / self.unit
         x = self.unit * self.posterior.mean(u)
         for j, (points, h) in enumerate(zip(self.points, self.h, strict=True)):
-            for start, stop in evenly(0, len(u), self.posterior.size * h.size, 16 * CHUNK_VALUES):
+            for start, stop in evenly(0, len(u), self.posterior.size * h.size, MOST_VALUES):
                 c, L = self.cells(j, u[start:stop], y[:, start:stop, j])
                 total = c * L @ h
                 np.divide(c * L @ (h * points), total, x[start:stop, j], where=total > FLOOR)
@@ -64,11 +66,28 @@ class Scaled(Reconstruction):
         points, a = self.points[j], np.eye(self.unit.size)[j]
         q, b, std, _ = self.posterior.without(a > 0.0).along(u, a)
         ends = np.r_[-np.inf, (points[1:] + points[:-1]) / 2.0, np.inf][: points.size + 1]
-        z = (ends / self.unit[j] - b[..., None]) / (std + GRAIN)[:, None, None]
-        off = (y.T[:, None] / points[:, None] - 1.0) ** 2
-        log_L = -0.5 * off @ (1.0 / self.v) - self.v.size * np.log(np.abs(points))
-        L = np.exp(log_L - log_L.max(axis=1, keepdims=True, initial=-np.inf))
-        return np.einsum("kn,knl->nl", q, np.diff(scipy.special.ndtr(z))), L
+        c = np.zeros((len(u), points.size))
+        for q_k, b_k, s in zip(q, b, std + GRAIN, strict=True):
+            c += chances(q_k, b_k / s, ends / self.unit[j] / s)
+        # Σ (y_i/l − 1)²/v_i, expanded
+        log_L = (-0.5 / self.v @ y**2)[:, None] / points**2 + (1.0 / self.v @ y)[:, None] / points
+        log_L -= self.v.size * np.log(np.abs(points))
+        log_L -= log_L.max(axis=1, keepdims=True, initial=-np.inf)
+        return c, np.exp(log_L.astype(np.float32))
+
+
+def chances(q: Array, b: Array, ends: Array) -> Array:
+    """Chances of cells under ``N(b, 1)``, times q, tabled if shorter."""
+    place = (b - b.min()) * TABLED
+    if place.max() >= len(b):
+        return q[:, None] * np.diff(scipy.special.ndtr(ends - b[:, None]))
+    grid = b.min() + np.arange(place.max() + 2.0) / TABLED
+    first = place.astype(np.intp)
+    share = q * (place - first)
+    parts = np.stack([q - share, share], axis=1), np.stack([first, first + 1], axis=1)
+    held = (*map(np.ravel, parts), np.arange(0, 2 * len(b) + 1, 2))
+    table = np.diff(scipy.special.ndtr(ends - grid[:, None]))
+    return np.asarray(scipy.sparse.csr_array(held, (len(b), len(grid))) @ table)
 
 
 def pooled(copies: Array, v: Array) -> Array:

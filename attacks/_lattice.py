@@ -71,9 +71,9 @@ FIRM = 1e4
 """Weight of an equation that must hold."""
 NORMAL, SURE_OF = 3.0, 2.0
 """Standard errors of kurtosis within which components are not sought, and that an error must fall."""
-FAINT, FLOOR = 1e-300, 1e-12
-"""Least density, above numbers that take numpy a hundred times as long, and least sum of densities.
-A row beyond the points keeps the mixture's mean."""
+FAINT, LEAST, FLOOR = 1e-300, -80.0, 1e-12
+"""Least chance; least log-density, above numbers that take numpy a hundred times as long; and least
+sum of densities. A row beyond the points keeps the mixture's mean."""
 
 Heaps = dict[int, Pair]
 """Attribute with weights → its points, in data units, and their weights ``h``."""
@@ -128,7 +128,7 @@ class OnLattices:
         for j, (points, _) in self.heaps.items():
             B[:, j, j] = np.maximum(B[:, j, j], (LEAST_WIDTH * (np.diff(points).min())) ** 2)
         zero, rows = np.zeros((len(A), len(m), len(v))), [*self.heaps]
-        # rows of attributes with weights suffice: twelve times as fast with 5 of 60
+        # rows of attributes with weights suffice
         B = np.moveaxis(B[:, rows], 0, 2)[..., None]
         known = zero, zero, zero, np.repeat(B, len(v), 3), zero[0]
 
@@ -408,7 +408,6 @@ def averaged(
         w /= w.sum(axis=0)
         mixed, slope = (np.einsum("en,ebn->bn", w, part) for part in (errors, slopes))
         gain = errors[0] ** 2 - mixed**2 + 2.0 * (slopes[0] - slope)
-        # a slight gain is not worth its time
         most, sure = np.maximum(slopes[1].mean(axis=0), FAINT), gain.std(axis=0)
         left = (errors[0] ** 2 + 2.0 * slopes[0]).mean(axis=0) - noise
         least = LEAST_GAIN * np.clip(left, 0.0, most)
@@ -513,8 +512,8 @@ def densities(posterior: Posterior, v: Array, a: Array, points: Array) -> Pair:
     shown = np.vander(points, 3, increasing=True).T
     for start, stop in evenly(0, len(v), len(q) * len(points), CHUNK_VALUES):
         log_p = factors[:, start:stop] @ shown
-        np.maximum(log_p, np.log(FAINT), out=log_p)
-        np.exp(log_p, out=log_p).sum(axis=0, out=found[start:stop])
+        few = np.maximum(log_p, LEAST, out=np.empty(log_p.shape, np.float32), casting="same_kind")
+        np.exp(few, out=few).sum(axis=0, out=found[start:stop])
     return found, log_likelihood
 
 
@@ -544,7 +543,7 @@ def weights(p: Array, f: Array, counts: Array) -> Pair:
         if found - last < GAIN:
             break
         last, kept = found, h
-        # products: sums of divided matrices take ten times as long
+        # products: ten times as fast
         ratio = (counts / of_p @ p + one / h) / (times / of_f @ f + one)
         h = np.minimum(np.maximum(h * ratio**power, FLOOR), 1.0 / FLOOR)
         power = min(LONGER * power, LONGEST)
