@@ -52,7 +52,7 @@ def test_a_category_that_a_household_of_four_shares(tmp_path, leaks):
     table = pd.DataFrame({"region": RNG.integers(0, 5, N)[house if leaks else slice(None)]})
     copy = table.apply(lambda column: replaced(column, 5, 0.4)).assign(house=house)
     _, left = audit(tmp_path, table.assign(house=house), [copy], ["region"])
-    assert (left["*"] < 0.7) == leaks
+    assert (left["*"] < 0.6) == leaks
 
 
 @pytest.mark.parametrize("leaks", [True, False])
@@ -90,14 +90,15 @@ def test_a_value_that_is_the_sum_of_three_copies(tmp_path, leaks):
     assert (record.status, left["*"] < 0.05) == ("fails" if leaks else "holds", leaks)
 
 
-@pytest.mark.parametrize("by", ["column", "row number", None])
-def test_a_value_shifted_by_another_column_or_by_the_row_number(tmp_path, by):
+@pytest.mark.parametrize("by", ["column", "row number", "moved", None])
+def test_a_value_moved_or_shifted_by_another_column_or_by_the_row_number(tmp_path, by):
     """A draft judges each column: together they stay unknown."""
     x, other = RNG.integers(0, 5, (2, N))
     shift = np.arange(N) % 7 if by == "row number" else RNG.integers(0, 5, N)
     shown = shift if by == "column" else replaced(other, 5, 0.3)
     original, copy = (str(tmp_path / name) for name in ("original.csv", "copy.csv"))
-    for file, *columns in ((original, x, other), (copy, (x + shift) % 5, shown)):
+    shifted = x[np.arange(N) ^ 1] if by == "moved" else (x + shift) % 5
+    for file, *columns in ((original, x, other), (copy, shifted, shown)):
         pd.DataFrame(columns).T.map("v{}".format).to_csv(file, index=False)
     result = auditor.run(yaml.safe_load(drafted(tmp_path / "audit.yaml", original, [copy])))
     assert [one.status for one in result.expectations] == ["fails" if by else "holds"]

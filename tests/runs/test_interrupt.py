@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import yaml
 
 import auditor
 from auditor import registry
-from auditor.base import types
 from auditor.process import containment
 from auditor.results.model import AuditResult
 from auditor.runs import tasks
@@ -263,21 +261,6 @@ def test_plugins_are_all_loaded_though_a_signal_comes_early(monkeypatch):
     with pytest.raises(containment.Interrupted), containment.interruptible():
         registry.discover()
     assert (len(loaded) > 1, registry._discovered) == (True, set())
-
-
-def test_a_class_whose_making_was_cut_short_is_made_at_the_next_use(monkeypatch):
-    @types.frozen
-    class Pair:
-        first: int
-
-    def cut_short(**options):
-        return lambda cls: containment.strike(signal.SIGINT, dataclass(**options)(cls))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(types, "dataclass", cut_short)
-        with pytest.raises(containment.Interrupted):
-            Pair(1)
-    assert Pair(1) == Pair(first=1)
 
 
 def test_a_run_does_not_wait_for_the_workers_of_an_interrupted_start():

@@ -1,11 +1,12 @@
 """Attack ``fitted-to-originals`` on categories in files, by trees.
 
-Each half of the records is predicted by trees fitted to the other half. They see:
+Each half of the records is predicted by trees and a logistic regression fitted to the other half.
+They see:
 
 | feature | finds |
 | --- | --- |
 | all audited columns of all copies | dependence on other columns (latent classes) |
-| pairs of columns that interact, also with row numbers' remainders | values shifted by others |
+| two or three columns that interact, also row numbers' remainders | values shifted by others |
 | sums and differences of copies modulo the number of values | split values |
 | columns of feature families (``of_codes``) | shown columns, households, row numbers |
 | cells of conspicuous other rows, and number equal to the record's | moved rows, shared noise |
@@ -19,6 +20,7 @@ rows with recoded values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations, product
 from typing import Any
@@ -36,10 +38,10 @@ from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.insider.learner import SURELY, families
 from auditor.audit.measures.privacy import Baseline, of_records
 from auditor.audit.measures.released_as_is import unused_figures
-from auditor.base import scipy
-from auditor.base.types import Array, Coalition, Codes, Indices
+from auditor.base.types import Array, Coalition, Indices, Integers
 from auditor.data.columns.categorical_table import split
 from auditor.data.table import ShownColumn, Table
+from auditor.numerics.statistics import standardised
 from auditor.results.records import FITTED, KEPT, Measurement
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
@@ -52,6 +54,8 @@ TREES = 480
 """Most trees of one attribute, over all values."""
 MOST_SUMMED, MOST_COPIES = 3, 12
 """Most copies that are summed modulo the number of values, and that are features."""
+MOST_SEARCHED = 2**16
+"""Most rows in which another column is searched for other rows' values."""
 RIGHT, FEWEST_KEPT = 0.99, 50
 """Accuracy and fewest close guesses that count as kept."""
 
@@ -68,11 +72,8 @@ def fitted_category_records(
     held = release.rows(everybody, [(0, data.rows)])[1:]
     files = dict(zip(everybody, held, strict=True))
     copies = {k: split(data, codes) for k, codes in files.items()}
-    moved = {
-        k: [split(data, cells) for cells in elsewhere(data.codes, codes, data.size)]
-        for k, codes in files.items()
-    }
     originals = [x.astype(np.intp) for x in split(data, data.codes)]
+    moved = {k: elsewhere(originals, cells) for k, cells in copies.items()}
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
     several, found = len(data.attributes) > 1 or _has_numbers(release), list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
@@ -123,7 +124,7 @@ def predicted(
     within = np.zeros((len(common) + 1, size))
     within[classes, np.arange(size)] = prior
     within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
-    P = np.tile(prior, (len(STAGES) + 1, len(rows), 1))
+    P = np.tile(prior, (len(STAGES) + 2, len(rows), 1))
     hits, cells = ((codes[:, None] == common).astype(np.float64) for codes in (x, own[0]))
     shown = Shown(cells[:, None], beside=[*alike_codes(beside, cells[:, :FEW]), *beside])
     parts = folds_of(shown.units[rows])
@@ -144,8 +145,14 @@ def predicted(
             random_state=0,
         ).fit(features[rows[taught]], y)
         chances = list(trees.staged_predict_proba(features[rows[tested]]))
-        for stage, found in zip(STAGES, P[:-1], strict=True):
-            found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
+        few = [column == v for column in codes for v in np.unique(column)[:MOST_VALUES]]
+        numbers = features.T[~np.array(are_codes) & np.isfinite(features).all(axis=0)]
+        once = np.unique(shown.units[rows[taught]], return_index=True)[1]
+        model, cells = line([*few, *numbers], y, rows[taught], once)
+        chances.append(model.predict_proba(cells[rows[tested]]))
+        places = *(min(stage, len(chances) - 1) - 1 for stage in STAGES), -1
+        for place, found in zip(places, P[:-1], strict=True):
+            found[tested] = chances[place] @ within[met]
         gates = [v for _, v in shown.beside if v.dtype.kind != "U"]
         agree = by_agreement(x, own, size, rows[taught], rows[tested], gates).toarray().clip(0, 1)
         agree /= np.maximum(agree.sum(axis=1, keepdims=True), 1.0)
@@ -179,47 +186,65 @@ def features_of(
     few = [v for _, v in shown.beside if v.dtype.kind in "iu" and v.max() < MOST_VALUES][:FEW]
     places = [np.arange(len(hits)) % k for k in range(2, PERIODS)]
     columns = [*own[:MOST_SUMMED], *codes][:MOST_COPIES]
-    pairs = [*combinations([*columns, *few], 2), *product(own[:1], places)]
-    found += telling(pairs, taught, y)
+    some = [*combinations([*columns, *few], 2), *product(own[:1], places)]
+    found += telling([*some, *combinations(columns[: 2 * MOST_SUMMED], 3)], taught, y)
     for rows in shown.links:
         found += [np.where(rows < 0, 0, y[rows] + 1) for y in (*own, *few)]
+    learnt, from_them = taught[folds_of(shown.units[taught])[0]], list[Any]()
     for family in families():
         for j in range(hits.shape[1] if family.learns else 1) if family.of_codes else ():
-            known = Known(j, hits, 0.0, hits[:, j]).only(taught)
-            found += [column(shown) for _, column in family.columns(shown, known)]
-    several = {v.tobytes(): v for v in found}.values()
-    values = np.column_stack([v.astype(np.float64) for v in several])
+            known = Known(j, hits, 0.0, hits[:, j]).only(learnt)
+            columns_of = from_them if family.learns else found
+            columns_of += [column(shown) for _, column in family.columns(shown, known)]
+    several = [*{v.tobytes(): v for v in found}.values()]
+    values = np.column_stack([v.astype(np.float64) for v in (*several, *from_them)])
+    # what originals taught would be too good in their own rows
+    values[learnt, len(several) :] = np.nan
+    several += from_them
     return values, [v.dtype.kind in "iu" and int(v.max()) < MOST_CODES for v in several]
 
 
-def telling(pairs: Iterable[tuple[Any, Any]], taught: Indices, y: Indices) -> list[Indices]:
-    """Codes of the pairs that say most about y beyond both alone, by the G test of interaction.
+def line(columns: Sequence[Array], y: Indices, taught: Indices, once: Indices) -> tuple[Any, Array]:
+    """Logistic regression on columns that surely correlate with a value, and these columns.
+
+    ``once``: places in ``taught`` of records of different units.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    A = standardised(np.column_stack(columns), 1e-9)
+    hit = standardised((y[once, None] == np.unique(y)).astype(np.float64), 1e-9)
+    r = np.abs(standardised(A[taught[once]], 1e-9).T @ hit).max(axis=1) / np.sqrt(len(once))
+    A = A[:, r >= min(SURELY, r.max())]
+    return LogisticRegression(max_iter=100).fit(A[taught], y), A
+
+
+def telling(sets: Iterable[Sequence[Any]], taught: Indices, y: Indices) -> list[Indices]:
+    """Joint codes that say most about y beyond each code alone, by the G test.
 
     Examples
     --------
     >>> u, v, w = np.random.default_rng(0).integers(0, 5, (3, 400))
-    >>> pairs, rows = [(u, w), (u, v)], np.arange(400)
-    >>> [int(code.max()) for code in telling(pairs, rows, (u + v) % 5)], telling(pairs, rows, w % 2)
+    >>> sets, rows = [(u, w), (u, v)], np.arange(400)
+    >>> [int(code.max()) for code in telling(sets, rows, (u + v) % 5)], telling(sets, rows, w % 2)
     ([24], [])
     """
-    found, size = [], int(y.max()) + 1
+    found, values = [], int(y.max()) + 1
 
     def said(codes: Indices) -> float:
-        counts = np.bincount(codes[taught])
-        cells = np.bincount(codes[taught] * size + y)
-        return 2.0 * float(xlogy(cells, cells).sum() - xlogy(counts, counts).sum())
+        counts = np.bincount(codes[taught]), np.bincount(codes[taught] * values + y)
+        every, cells = (float(each @ np.log(np.maximum(each, 1))) for each in counts)
+        return 2.0 * (cells - every)
 
-    xlogy = scipy.special.xlogy
-    for each in pairs:
-        one, other = (codes.astype(np.intp) for codes in each)
-        sizes = int(one.max()) + 1, int(other.max()) + 1
-        if sizes[0] * sizes[1] < MOST_CODES and min(sizes) > 1 < size:
-            both = one * sizes[1] + other
-            degrees = (sizes[0] - 1.0) * (sizes[1] - 1.0) * (size - 1.0)
-            G = said(both) - said(one) - said(other) + said(np.zeros_like(one))
-            found.append(((G - degrees) / np.sqrt(2.0 * degrees), both))
-    best = sorted(found, key=lambda pair: -pair[0])[:MOST_PAIRED]
-    return [both for z, both in best if z > SURELY]
+    for some in sets:
+        each = [codes.astype(np.intp) for codes in some]
+        sizes = [int(codes.max()) + 1 for codes in each]
+        if min(sizes) > 1 < values and math.prod(sizes) < MOST_CODES:
+            joint = np.ravel_multi_index(each, sizes)
+            degrees = (math.prod(sizes) - 1.0 - sum(sizes) + len(sizes)) * (values - 1.0)
+            alone = sum(map(said, each)) - (len(each) - 1) * said(0 * joint)
+            found.append(((said(joint) - alone - degrees) / np.sqrt(2.0 * degrees), joint))
+    best = sorted(found, key=lambda one: -one[0])[:MOST_PAIRED]
+    return [joint for z, joint in best if z > SURELY]
 
 
 def _records(
@@ -260,23 +285,35 @@ def _records(
     ]
 
 
-def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Cells of other rows that show records or share their noise, (n,).
+def elsewhere(x: Sequence[Integers], y: Sequence[Integers]) -> list[list[Integers]]:
+    """Columns of other rows, where one shows records' values or shares their noise, (n,).
 
     Examples
     --------
-    >>> x = np.random.default_rng(0).integers(0, 4, 400)
-    >>> [bool((cells == x).all()) for cells in elsewhere(x, np.roll(x, 3), 4)], elsewhere(x, x, 4)
-    ([True], [])
+    >>> x, z = np.random.default_rng(0).integers(0, 4, (2, 400))
+    >>> [[bool((cells[1] == x).all()) for cells in elsewhere([x], [z, y])] for y in (np.roll(x, 3), x)]
+    [[True], []]
     """
-    n, a = len(x), np.bincount(x, minlength=size).astype(np.float64)
-    common = np.argsort(-a * np.bincount(y, minlength=size), kind="stable")[:MOST_VALUES]
-    of_x, of_y = ((codes[:, None] == common).astype(np.float64) for codes in (x, y))
-    shares = np.stack([np.bincount(x, part, size) for part in of_y.T], axis=1)
-    noise = of_y - (shares / np.maximum(a, 1.0)[:, None])[x]
-    centred = [part - part.mean(axis=0) for part in (of_x, of_y)]
-    found = [*distances(*centred), *distances(noise, noise)]
-    return [y[step * (np.arange(n) + k) % n] for step, k in dict.fromkeys(found)]
+    rows, found = np.arange(len(x[0])), list[tuple[int, int]]()
+    for (a, original), (b, copy) in product(enumerate(x), enumerate(y)):
+        counts = [np.bincount(codes).astype(np.float64) for codes in (original, copy)]
+        common = [np.argsort(-each, kind="stable")[:MOST_VALUES] for each in counts]
+        if a == b:
+            common = [common[0]] * 2
+        of_x, of_y = (
+            (codes[:, None] == some).astype(np.float64)
+            for codes, some in zip((original, copy), common, strict=True)
+        )
+        centred = [part - part.mean(axis=0) for part in (of_x, of_y)]
+        if a == b:
+            shares = np.stack([np.bincount(original, part) for part in of_y.T], axis=1)
+            noise = of_y - (shares / np.maximum(counts[0], 1.0)[:, None])[original]
+            found += [*distances(*centred), *distances(noise, noise)]
+        else:  # of the commonest value
+            one, few = centred[0][:MOST_SEARCHED, :1], centred[1][:MOST_SEARCHED].T[:FEW]
+            found += [step for each in few for step in distances(one, each[:, None])]
+    shifts = [*dict.fromkeys(found)][:MOST_PAIRED]
+    return [[cells[step * (rows + k) % len(rows)] for cells in y] for step, k in shifts]
 
 
 def insider_records(release: UniformRelease) -> list[Measurement]:
