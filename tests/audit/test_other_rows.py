@@ -37,10 +37,10 @@ def test_nothing_is_elsewhere_in_honest_copies():
         for seed in range(5)
     ]
     copies += [RNG(seed).permutation(x) for seed in range(5)] + [np.zeros(x.size, dtype=int), x]
-    assert [elsewhere(x, copy, 4) for copy in copies] == [[]] * 12
+    assert [elsewhere([x, values(2)], [copy, values(3)]) for copy in copies] == [[]] * 12
     rare = np.arange(x.size) // (x.size - 3)
-    assert elsewhere(rare, RNG(2).permutation(rare), 2) == []
-    assert elsewhere(x[:1], x[:1], 4) == elsewhere(x[:2], x[1::-1], 4) == []
+    assert elsewhere([rare], [RNG(2).permutation(rare)]) == []
+    assert elsewhere([x[:1]], [x[:1]]) == elsewhere([x[:2]], [x[1::-1]]) == []
 
 
 @QUIETLY
