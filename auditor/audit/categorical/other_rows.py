@@ -133,7 +133,7 @@ def predicted(
         met = np.unique(y)
         if len(met) < 2:
             continue
-        features, are_codes = features_of(size, own, codes, shown, hits, rows[taught], y)
+        features, are_codes = features_of(size, own, codes, shown, hits, rows, taught, y)
         trees = HistGradientBoostingClassifier(
             max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
             max_leaf_nodes=8,
@@ -143,13 +143,14 @@ def predicted(
             categorical_features=are_codes,
             early_stopping=False,
             random_state=0,
-        ).fit(features[rows[taught]], y)
-        chances = list(trees.staged_predict_proba(features[rows[tested]]))
-        few = [column == v for column in codes for v in np.unique(column)[:MOST_VALUES]]
+        ).fit(features[taught], y)
+        chances = list(trees.staged_predict_proba(features[tested]))
+        some = [column[rows] for column in codes]
+        few = [column == v for column in some for v in np.unique(column)[:MOST_VALUES]]
         numbers = features.T[~np.array(are_codes) & np.isfinite(features).all(axis=0)]
         once = np.unique(shown.units[rows[taught]], return_index=True)[1]
-        model, cells = line([*few, *numbers], y, rows[taught], once)
-        chances.append(model.predict_proba(cells[rows[tested]]))
+        model, A = line([*few, *numbers], y, taught, once)
+        chances.append(model.predict_proba(A[tested]))
         places = *(min(stage, len(chances) - 1) - 1 for stage in STAGES), -1
         for place, found in zip(places, P[:-1], strict=True):
             found[tested] = chances[place] @ within[met]
@@ -173,10 +174,11 @@ def features_of(
     codes: Sequence[Any],
     shown: Shown,
     hits: Array,
+    rows: Indices,
     taught: Indices,
     y: Indices,
 ) -> tuple[Array, list[bool]]:
-    """Columns for trees, (n, f), and whether each is a code; indicators of values, (n, s)."""
+    """Columns for trees, (len(rows), f), and whether each is a code; indicators of values, (n, s)."""
     found = list(codes)
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
@@ -187,15 +189,16 @@ def features_of(
     places = [np.arange(len(hits)) % k for k in range(2, PERIODS)]
     columns = [*own[:MOST_SUMMED], *codes][:MOST_COPIES]
     some = [*combinations([*columns, *few], 2), *product(own[:1], places)]
-    found += telling([*some, *combinations(columns[: 2 * MOST_SUMMED], 3)], taught, y)
-    for rows in shown.links:
-        found += [np.where(rows < 0, 0, y[rows] + 1) for y in (*own, *few)]
-    learnt, from_them = taught[folds_of(shown.units[taught])[0]], list[Any]()
+    found += telling([*some, *combinations(columns[: 2 * MOST_SUMMED], 3)], rows[taught], y)
+    for link in shown.links:
+        found += [np.where(link < 0, 0, y[link] + 1) for y in (*own, *few)]
+    learnt, from_them = taught[folds_of(shown.units[rows[taught]])[0]], list[Any]()
     for family in families():
         for j in range(hits.shape[1] if family.learns else 1) if family.of_codes else ():
-            known = Known(j, hits, 0.0, hits[:, j]).only(learnt)
+            known = Known(j, hits, 0.0, hits[:, j]).only(rows[learnt])
             columns_of = from_them if family.learns else found
             columns_of += [column(shown) for _, column in family.columns(shown, known)]
+    found, from_them = ([column[rows] for column in each] for each in (found, from_them))
     several = [*{v.tobytes(): v for v in found}.values()]
     values = np.column_stack([v.astype(np.float64) for v in (*several, *from_them)])
     # what originals taught would be too good in their own rows
@@ -231,20 +234,24 @@ def telling(sets: Iterable[Sequence[Any]], taught: Indices, y: Indices) -> list[
     found, values = [], int(y.max()) + 1
 
     def said(codes: Indices) -> float:
-        counts = np.bincount(codes[taught]), np.bincount(codes[taught] * values + y)
+        counts = np.bincount(codes), np.bincount(codes * values + y)
         every, cells = (float(each @ np.log(np.maximum(each, 1))) for each in counts)
         return 2.0 * (cells - every)
 
     for some in sets:
-        each = [codes.astype(np.intp) for codes in some]
-        sizes = [int(codes.max()) + 1 for codes in each]
+        each = [codes[taught].astype(np.intp) for codes in some]
+        sizes = [int(codes.max()) + 1 for codes in some]
         if min(sizes) > 1 < values and math.prod(sizes) < MOST_CODES:
             joint = np.ravel_multi_index(each, sizes)
             degrees = (math.prod(sizes) - 1.0 - sum(sizes) + len(sizes)) * (values - 1.0)
             alone = sum(map(said, each)) - (len(each) - 1) * said(0 * joint)
-            found.append(((said(joint) - alone - degrees) / np.sqrt(2.0 * degrees), joint))
-    best = sorted(found, key=lambda one: -one[0])[:MOST_PAIRED]
-    return [joint for z, joint in best if z > SURELY]
+            z = (said(joint) - alone - degrees) / np.sqrt(2.0 * degrees)
+            found.append((z, some, sizes))
+    best = [one for one in sorted(found, key=lambda one: -one[0])[:MOST_PAIRED] if one[0] > SURELY]
+    return [
+        np.ravel_multi_index([codes.astype(np.intp) for codes in some], sizes)
+        for _, some, sizes in best
+    ]
 
 
 def _records(
