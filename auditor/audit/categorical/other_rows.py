@@ -32,7 +32,7 @@ from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.posterior_pass import CERTAIN
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import by_agreement
-from auditor.audit.insider.feature import FEW, MOST_PAIRED, Known, Shown, alike_codes
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Known, Shown, alike_codes, units_of
 from auditor.audit.insider.features.other_rows import PERIODS, distances
 from auditor.audit.insider.fitted import fitted_records, folds_of
 from auditor.audit.insider.learner import SURELY, families
@@ -80,6 +80,7 @@ def fitted_category_records(
         few = one[:MOST_COPIES]
         beside = [(each.name, each.values) for each in shown if each.copy in (0, *one)]
         codes = [column for k in few for cells in (copies[k], *moved[k]) for column in cells]
+        units = units_of(beside, data.rows)[rows]
         for place, (attribute, x) in enumerate(zip(data.attributes, originals, strict=True)):
             own = [copies[k][place].astype(np.intp) for k in few]
             equal = [
@@ -89,7 +90,7 @@ def fitted_category_records(
             ]
             P = predicted(x, attribute.size, own, [*codes, *equal], beside, rows)
             name = attribute.name if several else "*"
-            found += _records(release, one, name, x[rows], *P, [y[rows] for y in own])
+            found += _records(release, one, name, x[rows], *P, [y[rows] for y in own], units)
     return found
 
 
@@ -262,6 +263,7 @@ def _records(
     P: Array,
     close: Array,
     shows: Sequence[Indices],
+    units: Indices,
 ) -> list[Measurement]:
     context, n = release.context.under(FITTED, "perfect"), len(x)
     shares = np.bincount(x, minlength=P.shape[1]) / n
@@ -284,12 +286,24 @@ def _records(
             metric,
             coalition,
             float(each.mean()),
-            float(each.std() / np.sqrt(n)),
+            mean_error(each, units),
             bounds=bounds,
             attribute=name,
         )
         for metric, (each, bounds) in found.items()
     ]
+
+
+def mean_error(values: Array, units: Indices) -> float:
+    """Standard error of a mean over records, those of one unit together.
+
+    Examples
+    --------
+    >>> values = np.array([0.0, 0.0, 1.0, 1.0])
+    >>> mean_error(values, np.arange(4)), round(mean_error(values, np.array([0, 0, 1, 1])), 3)
+    (0.25, 0.354)
+    """
+    return float(np.linalg.norm(np.bincount(units, values - values.mean())) / len(values))
 
 
 def elsewhere(x: Sequence[Integers], y: Sequence[Integers]) -> list[list[Integers]]:
