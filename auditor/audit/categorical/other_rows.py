@@ -1,7 +1,7 @@
-"""Attack ``fitted-to-originals`` on categories in files, by trees.
+"""Attack ``fitted-to-originals`` on categories in files, by learners.
 
-Each half of the records is predicted by trees and a logistic regression fitted to the other half.
-They see:
+Each half of the records is predicted by boosted trees and a logistic regression fitted to the other
+half. Their features:
 
 | feature | finds |
 | --- | --- |
@@ -11,11 +11,11 @@ They see:
 | columns of feature families (``of_codes``) | shown columns, households, row numbers |
 | cells of conspicuous other rows, and number equal to the record's | moved rows, shared noise |
 
-Other rows are conspicuous if their values predict the record's, or their noise its noise ``[y_t =
-v] − T[x_t, v]``, T the copy's shares given the original.
+Other rows are conspicuous if a column's values predict a record's value, or if their noise predicts
+its noise ``[y_t = v] − T[x_t, v]``, with T the copy's shares given the original.
 
-*Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved
-rows with recoded values.
+*Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, sets of
+four columns or more.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def features_of(
     found, from_them = ([column[rows] for column in each] for each in (found, from_them))
     several = [*{v.tobytes(): v for v in found}.values()]
     values = np.column_stack([v.astype(np.float64) for v in (*several, *from_them)])
-    # what originals taught would be too good in their own rows
+    # a column learnt from originals fits these rows too well
     values[learnt, len(several) :] = np.nan
     several += from_them
     return values, [v.dtype.kind in "iu" and int(v.max()) < MOST_CODES for v in several]
