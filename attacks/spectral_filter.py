@@ -181,6 +181,7 @@ class PCAFilter(LinearAttack):
     """
 
     name = "pca-filter"
+    in_all = False
     reference = "huang2005, section 5.2; liu2008, section 3.4"
     knowledge = ("perfect", "estimated")
     assumes = "The adversary knows the data's mean and covariance, or the law of the noise and rows to estimate them from."

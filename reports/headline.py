@@ -138,7 +138,7 @@ def _gate_and_action(
         return UNSAFE + which * (every > 1), action
     missed, left, target = _missed(result), bar.left, bar.target
     named = f"`{missed.expectation if missed else 'exposure'}`"
-    interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(left.high or 1.0)}"
+    interval = f"{percent(max(0.0, left.low or 0.0))} to {percent(min(1.0, left.high or 1.0))}"
     chain = (
         (result.partial, "the audit did not finish", "Run it again with `--resume`."),
         (

@@ -116,10 +116,10 @@ def names(**changes):
 
 def test_all_are_attacks_that_can_use_the_knowledge_and_be_the_strongest():
     with_moments, with_records = names(), names(knowledge=[{"known-records": 20}])
-    assert {"llse", "map-estimate", "pca-filter", "distribution-analysis"} <= with_moments
+    assert {"llse", "map-estimate", "svd-filter", "mixture-estimate"} <= with_moments
     assert "known-io-regression" in with_records - with_moments
     assert "llse" in with_moments - with_records
-    assert not with_moments & {"posterior", "homogeneity", "ica", "udr"}
+    assert not with_moments & {"posterior", "homogeneity", "ica", "udr", "pca-filter"}
     assert names(knowledge=["perfect", {"known-records": 20}]) >= with_moments | with_records
     turned = names(
         schemes=[{"name": "rotation-noise", "levels": [0.3]}], knowledge=[{"known-records": 20}]
