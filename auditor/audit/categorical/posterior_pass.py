@@ -124,14 +124,6 @@ class Measured(NamedTuple):
     values: dict[str, Array]
     growth: dict[str, Array]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Measured]) -> Measured:
-        """Measures of all records."""
-        together = (
-            {n: np.concatenate([p[k][n] for p in parts]) for n in parts[0][k]} for k in (0, 1)
-        )
-        return cls(*together)
-
 
 def measured(
     P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
@@ -248,10 +240,6 @@ class Sums(Added):
     def errors(self) -> Array:
         """Sum of ``1 − P(x)`` by row group."""
         return self.sizes - self.by_group["reconstruction_probability"]
-
-    def mean(self, name: str) -> float:
-        """Mean over records."""
-        return float(self.by_group[name].sum() / self.sizes.sum())
 
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
         """Largest growth of belief in a true value, with its standard error.
@@ -482,8 +470,7 @@ class Fitted:
 
     def judged(self, first: int, stop: int) -> Indices:
         """Attacked rows in ``[first, stop)``, counted from ``first``."""
-        rows = np.arange(stop - first)
-        return rows if self.hidden is None else np.delete(rows, self.hidden.within(first, stop)[0])
+        return np.arange(stop - first) if self.hidden is None else self.hidden.others(first, stop)
 
 
 @dataclass
@@ -523,24 +510,23 @@ class MeasureJob(Job[Found]):
                 alike.setdefault(counting if counting in part.fits else one, []).append(one)
             for one, every in alike.items():
                 fit, copies = part.fits[one], [block.copy(number) for number in one]
-                all_of, some = measures(fit, block.x, copies, rows)
-                sums = all_of, x[some], group[some], fit[1].prior.size, self.groups[-1][-1][0] + 1
-                into.add(Found({each: Sums.of(*sums) for each in every}))
+                shape = fit[1].prior.size, self.groups[-1][-1][0] + 1
+                for found, some in measures(fit, block.x, copies, rows):
+                    sums = found, x[some], group[some], *shape
+                    into.add(Found({each: Sums.of(*sums) for each in every}))
 
 
 def measures(
     fit: Fit, x: Codes, copies: Sequence[Codes], rows: Indices
-) -> tuple[Measured, Indices]:
-    """Measures of a block's attacked records, and their places in ``rows``."""
+) -> Iterator[tuple[Measured, Indices]]:
+    """Yield measures of a block's attacked records, and their places in ``rows``."""
     (inference, frame), truth = fit, x[rows].astype(int)
     mixed = inference.mixture([copy[rows] for copy in copies])
     if mixed is not None and frame.known is None and frame.rho is None:
-        return mixture_measures(*mixed, frame, truth), np.arange(rows.size)
-    found, places = list[Measured](), list[Indices]()
+        yield mixture_measures(*mixed, frame, truth), np.arange(rows.size)
+        return
     for P, possible, some, u in posteriors(fit, x, copies, rows):
-        found.append(measured(P, frame, u, truth[some], possible))
-        places.append(some)
-    return Measured.joined(found), np.concatenate(places)
+        yield measured(P, frame, u, truth[some], possible), some
 
 
 def mixture_measures(w: Array, y: Codes, frame: Frame, x: Indices) -> Measured:

@@ -84,6 +84,10 @@ class Draw(NamedTuple):
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
+    def others(self, first: int, stop: int) -> Indices:
+        """Rows in ``[first, stop)`` that are not chosen, from ``first``."""
+        return np.delete(np.arange(stop - first), self.within(first, stop)[0])
+
 
 def key_of(knowledge: Knowledge) -> str:
     """Name of a choice of rows, which two states of knowledge may share."""
@@ -140,22 +144,17 @@ class RowSelection:
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
         """Blocks of the judged rows, and the sizes of row groups by block."""
-        rows = self.given(knowledge)
-        if not rows.size:
+        draw = self.draw(knowledge)
+        if draw is None or not draw.clear:
             return blocks, [[b - a for a, b in groups] for groups in self._cuts]
 
         def others() -> Iterator[Block]:
             for index, x, copies in blocks():
                 first = self._cuts[index][0][0]
-                low, high = np.searchsorted(rows, (first, first + len(x)))
-                keep = np.ones(len(x), dtype=bool)
-                keep[rows[low:high] - first] = False
+                keep = draw.others(first, first + len(x))
                 yield index, x[keep], [copy[keep] for copy in copies]
 
-        return others, [
-            [b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups]
-            for groups in self._cuts
-        ]
+        return others, [[draw.others(a, b).size for a, b in groups] for groups in self._cuts]
 
 
 def with_row_theory(
