@@ -31,7 +31,6 @@ from auditor.audit.measures.privacy import (
 )
 from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.base import NotApplicable, PluginError
-from auditor.numerics.blocks import row_blocks
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, PairedCell, PairedGain
 
@@ -44,8 +43,7 @@ def known_alone_records(
     known = view.known_columns.tolist()
     errors = errors_alone(opened.release.moments.covariance, known)
     if isinstance(view.given, TreeMoments):
-        blocks = row_blocks(table.rows, table.width)
-        X = np.concatenate([table.read(a, b) for a, b in blocks])
+        X = table.read(0, table.rows)
         tree = view.given.tree
         errors = errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), known)
     return list(number_records(context, knowledge, errors))

@@ -36,7 +36,7 @@ def number_guesses(
     def watched() -> Iterator[Block]:
         for index, x, copies in judged():
             held = [copies[copy - 1] for copy in coalition] if joint else []
-            shown.append([each[:, column].copy() for each in (x, *held)])
+            shown.append([each[:, column] for each in (x, *held)])
             yield index, x, copies
 
     if isinstance(attack, LinearAttack):

@@ -16,7 +16,7 @@ Seed and replicate determine the rows. A smaller choice is part of a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -183,8 +183,8 @@ class NumberBlock:
 
     Attributes
     ----------
-    undone : callable
-        Returns copies in the coordinates of the moments; none with other columns.
+    parts : sequence of ndarrays
+        Copies in the coordinates of the moments; none with other columns.
     seconds : float
         Seconds spent on drawing.
     """
@@ -192,7 +192,7 @@ class NumberBlock:
     index: int
     x: Array
     copies: Arrays
-    undone: Callable[[Arrays], Arrays]
+    parts: Arrays
     seconds: float = 0.0
 
 
@@ -296,7 +296,7 @@ class MomentJob(Job[Stripe]):
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
-        index, x, copies, parts = block.index, block.x, block.copies, block.undone(block.copies)
+        index, x, copies, parts = block.index, block.x, block.copies, block.parts
         fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
         into.finite = into.finite and (
             bool(parts) or all(np.isfinite(each).all() for each in fields)

@@ -37,7 +37,7 @@ class Around(NamedTuple):
 def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
     """Yield every block from ``done`` on, with ``many`` rows either side.
 
-    Blocks are in order; the next may overwrite their arrays.
+    Blocks are in order.
     """
     if not many:
         for block in blocks:
@@ -48,8 +48,8 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
     waiting, before = deque[Block](), 0
     for later in chain(blocks, [None]):
         if later is not None:
-            rows = [part.copy() for part in (later[1], *later[2])]
-            waiting.append((later[0], rows[0], rows[1:]))
+            rows = [later[1], *later[2]]
+            waiting.append(later)
             held = [np.concatenate(pair) for pair in zip(held, rows, strict=True)] if held else rows
         while waiting:
             stop = before + len(waiting[0][1])
