@@ -116,7 +116,7 @@ def attack_outcome(
             for column, attribute in enumerate((*context.attributes, ALL))
         }
     return Attempt(
-        Measurements.concatenated([error_records(cells, errors), records]),
+        Measurements.of([*error_records(cells, errors), *records]),
         distribution_records(cells, tally),
         paired,
         opened.gathered.shares.asked,

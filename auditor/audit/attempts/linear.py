@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,10 +23,11 @@ from auditor.audit.numeric.error_bars import (
 )
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
+from auditor.audit.numeric.moment_pass import some_rows
 from auditor.audit.numeric.reconstruct import errors_in_pieces, tally_linear
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Block, Blocks, Coalitions
+from auditor.base.types import Array, Blocks, Coalitions
 
 
 def linear_errors(
@@ -88,13 +89,9 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
 
     def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:
         rows = opened.undone(opened.judged(knowledge, blocks)[0])
-
-        def strided() -> Iterator[Block]:
-            for index, x, copies in rows():
-                yield index, x[::stride], [copy[::stride] for copy in copies]
-
         mean, K_X = release.moments.mean, release.moments.covariance
-        tally_linear(maps, strided, mean, into, K_X, opened.law_within)
+        some = some_rows(rows, lambda *_: slice(None, None, stride))
+        tally_linear(maps, some, mean, into, K_X, opened.law_within)
 
     sample, tally.sample = tally.sample, None
     if sample is not None:

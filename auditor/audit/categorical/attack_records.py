@@ -205,7 +205,7 @@ def coalition_records(
         yield context.record("delta_growth", coalition, growth, None, limit, attribute=name)
     singles, bar = [(copy,) for copy in coalition], bars.get("collusion_gain")
     if not all(sums[one].errors.any() for one in singles):  # the best copy is the original
-        bar = Bar(0.0, 0.0, "jackknife")
+        bar = Bar.normal(0.0, "jackknife")
     if all(one in closed for one in (coalition, *singles)):
         error, *each = (
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)

@@ -93,11 +93,6 @@ def restricted(P: Array, possible: Flags) -> Array:
     return quotient(within, share, uniform)
 
 
-def largest(P: Array) -> Array:
-    """Largest value of each row; on rows of 8 a fourth of the time of ``max``."""
-    return P[np.arange(len(P)), P.argmax(axis=1)]
-
-
 def marginals(P: Array, sizes: Sequence[int]) -> list[Array]:
     """Distributions of each attribute, shapes (u, s_a), of joint ones, (u, s).
 
@@ -162,7 +157,7 @@ def measured(
         found["mutual_information"] = np.where(np.isfinite(bits), bits, 0.0)
     scores = frame.scores
     found["squared_error"] = error(P, x) if scores is None else ((P @ scores)[u] - scores[x]) ** 2
-    growth = {"*": largest(P - prior)[u]}
+    growth = {"*": (P - prior).max(axis=1)[u]}
     if frame.rho is not None:
         crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
         found["rho_breach"] = crossed[u].astype(float)

@@ -16,7 +16,7 @@ Seed and replicate determine the rows. A smaller choice is part of a larger one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -96,6 +96,17 @@ def key_of(knowledge: Knowledge) -> str:
     return knowledge.label
 
 
+def some_rows(blocks: Blocks, chosen: Callable[[int, int], Any]) -> Blocks:
+    """Blocks with the rows that are chosen by a block's number and size."""
+
+    def some() -> Iterator[Block]:
+        for index, x, copies in blocks():
+            rows = chosen(index, len(x))
+            yield index, x[rows], [copy[rows] for copy in copies]
+
+    return some
+
+
 def draws_of(
     knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int
 ) -> dict[str, Draw]:
@@ -148,13 +159,12 @@ class RowSelection:
         if draw is None or not draw.clear:
             return blocks, [[b - a for a, b in groups] for groups in self._cuts]
 
-        def others() -> Iterator[Block]:
-            for index, x, copies in blocks():
-                first = self._cuts[index][0][0]
-                keep = draw.others(first, first + len(x))
-                yield index, x[keep], [copy[keep] for copy in copies]
+        def others(index: int, size: int) -> Indices:
+            first = self._cuts[index][0][0]
+            return draw.others(first, first + size)
 
-        return others, [[draw.others(a, b).size for a, b in groups] for groups in self._cuts]
+        sizes = [[draw.others(a, b).size for a, b in groups] for groups in self._cuts]
+        return some_rows(blocks, others), sizes
 
 
 def with_row_theory(
