@@ -1,7 +1,5 @@
 """Records of one attack on a numeric release, with one state of knowledge."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
@@ -110,7 +108,7 @@ def attack_outcome(
             (knowledge.label, name, needed[place], attribute): (
                 float(gain.gain[place, column]),
                 float(gain.std_error[place, column]),
-                float(gain.degrees[place, column]),
+                gain.degrees,
             )
             for place in wanted
             for column, attribute in enumerate((*context.attributes, ALL))

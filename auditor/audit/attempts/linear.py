@@ -1,7 +1,5 @@
 """Errors of one linear attack on every coalition, from moments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Errors of one row attack on every coalition, with redraws."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

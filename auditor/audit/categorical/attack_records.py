@@ -47,7 +47,8 @@ from auditor.audit.categorical.posterior_pass import (
 )
 from auditor.audit.categorical.release import CodeBlock, distinct
 from auditor.audit.measures.privacy import METRIC
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes
+from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
@@ -326,13 +327,13 @@ def redrawn_bars(
     """
     view, data, key = attacker.view, attacker.release.data, attacker.release.key
     rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *attacker.name)
-    known, kind = view.knowledge, code_type(view.size)
+    known = view.knowledge
     most = min(data.rows, max(FEWEST, min(MOST_RECORDS, MOST_NUMBERS // view.size)))
     if serial:
         x = data.read(0, data.rows)
     else:  # values in proportion, dealt to the groups
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
-        x = _by_share(place, data.prior).astype(kind)
+        x = _by_share(place, data)
     ends = np.linspace(0, x.size, GROUPS + 1).astype(int).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
     copies, rows, again = simulated(view.law, x, rng), known.row_count, []
@@ -342,7 +343,7 @@ def redrawn_bars(
     draws = 1 if fits and not serial else ROW_REDRAWS if serial else REDRAWS
     for _ in range(draws):
         if rows:
-            drawn = _by_share(rng.random(rows), data.prior).astype(kind)
+            drawn = _by_share(rng.random(rows), data)
             given = given_by(known, data, [drawn, *simulated(view.law, drawn, rng)])
             view = replace(view, given=given)
             fits = {one: attacker.fit(view, one) for one in sums}
@@ -363,9 +364,10 @@ def redrawn_bars(
     return {one: {name: bar(one, name) for name in each} for one, each in again[0].items()}
 
 
-def _by_share(place: Array, prior: Array) -> Indices:
+def _by_share(place: Array, data: CategoricalTable) -> Codes:
     """Values at shares in [0, 1) of the table in their order."""
-    return np.searchsorted(np.cumsum(prior), place).clip(max=prior.size - 1)
+    found = np.searchsorted(np.cumsum(data.prior), place).clip(max=data.size - 1)
+    return found.astype(data.code_type)
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:

@@ -3,8 +3,6 @@
 An estimate depends on the neighbours that the attack requests, so block edges have no effect.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """One release under audit, drawn block by block, and its passes."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
