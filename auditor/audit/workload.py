@@ -41,7 +41,7 @@ RECORD, CHANCE = 2.5e-7, 1.5e-9  # categories: a coalition's record and its chan
 # bytes
 LOADED, LEARNERS, MARGIN = 160 * 2**20, 64 * 2**20, 1.4  # libraries; for short-lived arrays
 FIGURES, FITTED = 9_000, 350_000  # of a coalition and attribute; FITTED by an attack on rows
-CODED, TESTED, MOST_TESTED = 160, 64, 2**20  # a code that is read; a value that is tested
+CODED, TESTED, MOST_TESTED = 40, 64, 2**20  # a code that is read; a value that is tested
 
 
 class Workload(NamedTuple):
@@ -80,9 +80,9 @@ def workload(
     seconds = replicates * _seconds(here, use, tried, rows, width, size, made)
     seconds += pooling * width * _insider(rows) * min(copies - 1, 8)
     values = rows * (1 if categorical else width) * copies * replicates
-    memory = CODED * row_blocks(rows, BLOCK_WIDTH)[0][1] * made // 4 + 40 * width * rows
-    memory += TESTED * min(rows * made, MOST_TESTED)
+    memory = CODED * (row_blocks(rows, BLOCK_WIDTH)[0][1] * made + width * rows)
     memory = memory if categorical else _number_bytes(here, table, use, tried)
+    memory += TESTED * min(values // replicates, MOST_TESTED)
     memory += max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     memory += FIGURES * (width + 1) * replicates * sum(count for *_, count in tried)
     linear = all(isinstance(attack, LinearAttack) for attack, *_ in tried)
@@ -162,7 +162,7 @@ def _number_bytes(here: Scenario, table: Table, use: SchemeUse, tried: list[Try]
     held = n * M * scheme.blank(1, N).nbytes
     whole = here.utility is not None or scheme.needs_table
     kept = whole if table.streamed else held <= KEEP_BYTES
-    used = (held if kept else block * held // n) + TESTED * min(n * N * M, MOST_TESTED)
+    used = held if kept else block * held // n
     used += 20 * N * (2 * block + (n if whole or not table.streamed else 2**16))
     fits = ((24 * M * N if isinstance(one, LinearAttack) else FITTED, k) for one, _, k in tried)
     used += N * max((size * count for size, count in fits), default=0)

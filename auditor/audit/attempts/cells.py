@@ -102,17 +102,13 @@ def attack_outcome(
         records += known_alone_records(opened, context, knowledge)
     for place in wanted if counters else ():
         records += counters[place].records(context, needed[place])
-    gain, paired = errors.paired, dict[PairedCell, PairedGain]()
-    if gain is not None:
-        paired = {
-            (knowledge.label, name, needed[place], attribute): (
-                float(gain.gain[place, column]),
-                float(gain.std_error[place, column]),
-                gain.degrees,
-            )
-            for place in wanted
-            for column, attribute in enumerate((*context.attributes, ALL))
-        }
+    paired = dict[PairedCell, PairedGain]()
+    if errors.paired is not None:
+        gain, error, degrees = errors.paired
+        for place in wanted:
+            pairs = zip(gain[place].tolist(), error[place].tolist(), strict=True)
+            for attribute, pair in zip((*context.attributes, ALL), pairs, strict=True):
+                paired[knowledge.label, name, needed[place], attribute] = (*pair, degrees)
     return Attempt(
         Measurements.of([*error_records(cells, errors), *records]),
         distribution_records(cells, tally),

@@ -9,7 +9,6 @@ import numpy as np
 
 from auditor.adversary.attack import AffineStack, LinearAttack, check_finite_maps, check_shape
 from auditor.adversary.knowledge import Knowledge, KnownRecords
-from auditor.adversary.view import SMALL
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.error_bars import (
     Errors,
@@ -109,14 +108,8 @@ def _redrawn(opened: Opened, knowledge: Knowledge, fixed: bool) -> Iterable[Gath
         return ()
     if law is None or not by_law:  # noise that is serial or depends on the values
         return (other.gathered for other in opened.released_again())
-    again = gathered.again.get(knowledge.label)
-    if again is None:
-        parts = key.audit_seed, key.scheme, key.replicate
-        others = redrawn(gathered, knowledge, law, (seed_of(*parts, k) for k in range(REDRAWS)))
-        if opened.release.copies * opened.release.table.width > SMALL:
-            return others
-        again = gathered.again[knowledge.label] = list(others)
-    return again
+    parts = key.audit_seed, key.scheme, key.replicate
+    return redrawn(gathered, knowledge, law, (seed_of(*parts, k) for k in range(REDRAWS)))
 
 
 def _errors_again(

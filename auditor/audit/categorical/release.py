@@ -284,7 +284,7 @@ class CountJob(Job[Counted]):
             found[place] = agree.sum(), (agree & (values(three.copy) == left)).sum()
         for key, draw in self.draws.items():
             some = draw.within(block.first, block.first + n)[0]
-            rows[key] = [[values(number)[some].copy() for number in (0, *self.singles)]]
+            rows[key] = [[values(number)[some] for number in (0, *self.singles)]]
         history = np.zeros(1, dtype=np.int64)
         if self.copies and block.made is not None:
             history = np.bincount(block.made.history_sizes(), minlength=self.copies + 1)

@@ -210,8 +210,6 @@ class Gathered:
         As stated, or as estimated (``noise``).
     noise : EstimatedNoise or None
         Noise of copies from files.
-    again : dict of str to list of Gathered
-        Redraws by knowledge, shared by all linear attacks on few columns.
 
     Raises
     ------
@@ -237,8 +235,6 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.shares = Shares(table)
         self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
-        self.again: dict[str, list[Gathered]] = {}
-        self.drawn: dict[int, Any] = {}
         self.seed = int(rows.rng("guesses").integers(2**63))
         self._trees: dict[str, tuple[RegressionTree, Any]] = {}
 
