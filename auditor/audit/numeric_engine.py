@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 
+from auditor.adversary.attack import CategoricalAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
 from auditor.audit.attempts.guesses import number_guesses
@@ -15,7 +16,6 @@ from auditor.audit.base.session import (
     Session,
     cells_of,
     in_order_of_promise,
-    infers_categories,
     is_linear,
     made_attack,
 )
@@ -64,7 +64,8 @@ class NumericSession(Session):
 
     def attempt(self, use: AttackUse, knowledge: Knowledge, coalitions: Coalitions) -> Attempt:
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
-        if infers_categories(attack) and opened.release.table.categorical is not None:
+        by_record = isinstance(attack, CategoricalAttack) and not attack.serial
+        if by_record and opened.release.table.categorical is not None:
             from auditor.audit.categorical.binned_columns import binned_records
 
             context = self.context.under(use.id, knowledge.label)

@@ -30,19 +30,18 @@ Try = tuple[Attack, Knowledge, int]
 """An attack, a state of knowledge that it can use, and its number of coalitions."""
 
 # seconds
-RELEASE, VALUE, PRODUCT = 5e-3, 1e-7, 1e-10  # a product of second moments
-ATTEMPT, COALITION = 4e-3, 5e-5  # a linear attack
-WEIGHT, SOLVE = 5e-8, 1.5e-9  # a weight of one copy; an entry of the matrix to solve for
+RELEASE, VALUE = 5e-3, 1.5e-7
+ATTEMPT, COALITION, WEIGHT = 4e-3, 5e-5, 5e-8  # a linear attack, and a weight of one copy
 LEARNT, APPLIED = 20_000, 1e-7  # most rows to learn from, and a value of the other rows
 DRAWS, REDRAWN = 10, 40  # releases for error bars of attacks on rows, and of estimated knowledge
 INSIDER, INSIDER_ROW = 0.05, 1.5e-5  # the insider learner of one attribute
-UNKNOWN_LAW, UNKNOWN_ROW = 0.4, 1e-4  # the learner for an attribute of a copy without a law
+LAWLESS = 7  # more seconds of that learner without a law
 FOLD, FOLD_ROW = 2e-3, 5e-6  # of ``utility``
-CODE, RECORD, CHANCE = 1.5e-7, 2.5e-7, 1.5e-9  # categories: a coalition's record and its chances
+RECORD, CHANCE = 2.5e-7, 1.5e-9  # categories: a coalition's record and its chances
 # bytes
 LOADED, LEARNERS, MARGIN = 160 * 2**20, 64 * 2**20, 1.4  # libraries; for short-lived arrays
 FIGURES, FITTED = 9_000, 350_000  # of a coalition and attribute; FITTED by an attack on rows
-CODED, TESTED, MOST_TESTED = 160, 64, 2**20  # a code that is read; a value that is tested
+CODED, TESTED, MOST_TESTED = 40, 64, 2**20  # a code that is read; a value that is tested
 
 
 class Workload(NamedTuple):
@@ -79,11 +78,11 @@ def workload(
             made = len({copy for coalition in asked for copy in coalition}) + copies // 256
     replicates = here.replicates_of(use)
     seconds = replicates * _seconds(here, use, tried, rows, width, size, made)
-    seconds += pooling * width * (INSIDER + INSIDER_ROW * min(rows, LEARNT)) * min(copies - 1, 8)
+    seconds += pooling * width * _insider(rows) * min(copies - 1, 8)
     values = rows * (1 if categorical else width) * copies * replicates
-    memory = CODED * row_blocks(rows, BLOCK_WIDTH)[0][1] * made // 4 + 40 * width * rows
-    memory += TESTED * min(rows * made, MOST_TESTED)
+    memory = CODED * (row_blocks(rows, BLOCK_WIDTH)[0][1] * made + width * rows)
     memory = memory if categorical else _number_bytes(here, table, use, tried)
+    memory += TESTED * min(values // replicates, MOST_TESTED)
     memory += max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     memory += FIGURES * (width + 1) * replicates * sum(count for *_, count in tried)
     linear = all(isinstance(attack, LinearAttack) for attack, *_ in tried)
@@ -113,6 +112,10 @@ def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
     return None
 
 
+def _insider(rows: int) -> float:
+    return INSIDER + INSIDER_ROW * min(rows, LEARNT)
+
+
 def _seconds(
     here: Scenario, use: SchemeUse, tried: list[Try], n: int, N: int, s: int, M: int
 ) -> float:
@@ -126,11 +129,10 @@ def _seconds(
     stated = scheme.distribution != "unstated"
     held = replicated or (n > FEWEST_HELD and stated and not scheme.has_matrices and not s)
     seconds = RELEASE + (scheme.making_seconds(levels, n, N) if levels else 0.0)
-    drawn = VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2
-    seconds += CODE * n * (M + 1) if s else drawn
+    seconds += VALUE * n * (M + 1) * (1 if s else N)
     for attack, knowledge, coalitions in tried:
         if isinstance(attack, LinearAttack):
-            each = COALITION + SOLVE * N**3 + WEIGHT * M * N**2
+            each = COALITION + WEIGHT * M * N**2
             known = isinstance(knowledge, Perfect) or not attack.knowledge or replicated
             again = 1.0 if known else REDRAWN
         elif s and not attack.serial:
@@ -146,7 +148,7 @@ def _seconds(
     lawless = lawless and not (scheme.has_matrices or (s and scheme.makes_copies))
     lawless = lawless and n >= OWN_RECORDS * (N * M + 1)
     if lawless and any(isinstance(knowledge, Perfect) for knowledge in here.knowledge):
-        seconds += N * (M + 1) * (UNKNOWN_LAW + UNKNOWN_ROW * min(n, LEARNT))
+        seconds += N * (M + 1) * LAWLESS * _insider(n)
     if here.utility and here.utility.target:
         folds = M * len(here.utility.models) * here.utility.folds
         seconds += folds * (FOLD + FOLD_ROW * n)
@@ -160,7 +162,7 @@ def _number_bytes(here: Scenario, table: Table, use: SchemeUse, tried: list[Try]
     held = n * M * scheme.blank(1, N).nbytes
     whole = here.utility is not None or scheme.needs_table
     kept = whole if table.streamed else held <= KEEP_BYTES
-    used = (held if kept else block * held // n) + TESTED * min(n * N * M, MOST_TESTED)
+    used = held if kept else block * held // n
     used += 20 * N * (2 * block + (n if whole or not table.streamed else 2**16))
     fits = ((24 * M * N if isinstance(one, LinearAttack) else FITTED, k) for one, _, k in tried)
     used += N * max((size * count for size, count in fits), default=0)

@@ -36,7 +36,7 @@ CopyBlocks = Iterable[list[Array]]
 Block = tuple[int, Array, list[Array]]
 """Block number, original rows, rows of all copies."""
 Blocks = Callable[[], Iterable[Block]]
-"""Restartable iterable of blocks; the next block may overwrite their arrays."""
+"""Restartable iterable of blocks."""
 Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""
 Plain = dict[str, Any]

@@ -19,7 +19,6 @@ from auditor.audit.numeric.release import Release
 from auditor.base.types import Array
 from auditor.cli.trials import CaseTable
 from auditor.data.microdata import as_table
-from auditor.numerics.blocks import row_blocks
 from auditor.schemes import divisible_noise as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
@@ -69,9 +68,7 @@ def drawn(X, scheme, levels, seed):
     data = as_table(X)
     moments, key = table_moments(data), Key(seed, scheme.name)
     release = Release(data, moments, scheme, SimpleNamespace(already_out=0), tuple(levels), key)
-    copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing
-    for index, (a, b) in enumerate(row_blocks(data.rows, data.width)):
-        drawing.block(index, data.values[a:b], [copy[a:b] for copy in copies])
+    copies = release.whole_copies()
     return Drawn(
         release,
         scheme.law(levels, moments) if release.transformed is None else release.transformed.law,

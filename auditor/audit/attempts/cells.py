@@ -1,7 +1,5 @@
 """Records of one attack on a numeric release, with one state of knowledge."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
@@ -31,7 +29,6 @@ from auditor.audit.measures.privacy import (
 )
 from auditor.audit.measures.record_disclosure import Disclosures
 from auditor.base import NotApplicable, PluginError
-from auditor.numerics.blocks import row_blocks
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, PairedCell, PairedGain
 
@@ -44,8 +41,7 @@ def known_alone_records(
     known = view.known_columns.tolist()
     errors = errors_alone(opened.release.moments.covariance, known)
     if isinstance(view.given, TreeMoments):
-        blocks = row_blocks(table.rows, table.width)
-        X = np.concatenate([table.read(a, b) for a, b in blocks])
+        X = table.read(0, table.rows)
         tree = view.given.tree
         errors = errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), known)
     return list(number_records(context, knowledge, errors))
@@ -106,19 +102,15 @@ def attack_outcome(
         records += known_alone_records(opened, context, knowledge)
     for place in wanted if counters else ():
         records += counters[place].records(context, needed[place])
-    gain, paired = errors.paired, dict[PairedCell, PairedGain]()
-    if gain is not None:
-        paired = {
-            (knowledge.label, name, needed[place], attribute): (
-                float(gain.gain[place, column]),
-                float(gain.std_error[place, column]),
-                float(gain.degrees[place, column]),
-            )
-            for place in wanted
-            for column, attribute in enumerate((*context.attributes, ALL))
-        }
+    paired = dict[PairedCell, PairedGain]()
+    if errors.paired is not None:
+        gain, error, degrees = errors.paired
+        for place in wanted:
+            pairs = zip(gain[place].tolist(), error[place].tolist(), strict=True)
+            for attribute, pair in zip((*context.attributes, ALL), pairs, strict=True):
+                paired[knowledge.label, name, needed[place], attribute] = (*pair, degrees)
     return Attempt(
-        Measurements.concatenated([error_records(cells, errors), records]),
+        Measurements.of([*error_records(cells, errors), *records]),
         distribution_records(cells, tally),
         paired,
         opened.gathered.shares.asked,

@@ -1,8 +1,5 @@
 """Cells of an attribute's originals, copies and estimates, for pictures."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +13,7 @@ from auditor.audit.attempts.over_rows import fitted_to_rows
 from auditor.audit.base.session import CELLS, PER_DEVIATION, RECORDS, Guesses, number_cells
 from auditor.audit.numeric.reconstruct import errors_in_pieces, rows_of
 from auditor.base import NotApplicable
-from auditor.base.types import Array, Block, Blocks, Coalition
+from auditor.base.types import Blocks, Coalition
 from auditor.numerics.blocks import block_head
 
 
@@ -31,27 +28,21 @@ def number_guesses(
     mean, K_X = release.moments.mean, release.moments.covariance
     head = block_head(release.table.rows, release.table.width, RECORDS)
     rows: Blocks = release.blocks if head is None else partial(release.blocks, head)
-    judged, shown = opened.judged(knowledge, rows)[0], list[list[Array]]()
-
-    def watched() -> Iterator[Block]:
-        for index, x, copies in judged():
-            held = [copies[copy - 1] for copy in coalition] if joint else []
-            shown.append([each[:, column].copy() for each in (x, *held)])
-            yield index, x, copies
-
+    judged = opened.judged(knowledge, rows)[0]
     if isinstance(attack, LinearAttack):
         maps = fitted_maps(attack, opened.gathered, knowledge, [coalition])
-        pieces = errors_in_pieces(maps, opened.undone(watched), mean)
+        pieces = errors_in_pieces(maps, opened.undone(judged), mean)
         guess = np.concatenate([(x + errors[:, 0])[:, column] for _, x, errors in pieces])
     elif isinstance(attack, RowAttack):
         ((fitted,), (held,)) = fitted_to_rows(opened, attack, knowledge, [coalition], {})
-        theirs = ((k, x, [copies[copy - 1] for copy in held]) for k, x, copies in watched())
+        theirs = ((k, x, [copies[copy - 1] for copy in held]) for k, x, copies in judged())
         guess = rows_of(fitted, theirs)[:, column]
     else:
         raise NotApplicable(f"{attack.name} estimates no numbers")
-    places, deviation = zip(*shown, strict=True), float(np.sqrt(K_X[column, column]))
+    own, deviation = coalition if joint else (), float(np.sqrt(K_X[column, column]))
+    parts = ([each[:, column] for each in (x, *(y[k - 1] for k in own))] for _, x, y in judged())
     x, *copies, guess = (
         number_cells(each, float(mean[column]), deviation)
-        for each in (*map(np.concatenate, places), guess)
+        for each in (*map(np.concatenate, zip(*parts, strict=True)), guess)
     )
     return Guesses(CELLS, 1.0 / PER_DEVIATION, x, copies, guess)

@@ -1,8 +1,6 @@
 """Errors of one linear attack on every coalition, from moments."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,7 +9,6 @@ import numpy as np
 
 from auditor.adversary.attack import AffineStack, LinearAttack, check_finite_maps, check_shape
 from auditor.adversary.knowledge import Knowledge, KnownRecords
-from auditor.adversary.view import SMALL
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.error_bars import (
     Errors,
@@ -23,10 +20,11 @@ from auditor.audit.numeric.error_bars import (
 )
 from auditor.audit.numeric.error_tally import REDRAWS, Tally
 from auditor.audit.numeric.linear_errors import Maps, audit_linear, held_out_theory, squared_errors
+from auditor.audit.numeric.moment_pass import some_rows
 from auditor.audit.numeric.reconstruct import errors_in_pieces, tally_linear
 from auditor.audit.numeric.views import Gathered
 from auditor.base import NotApplicable, PluginError
-from auditor.base.types import Array, Block, Blocks, Coalitions
+from auditor.base.types import Array, Blocks, Coalitions
 
 
 def linear_errors(
@@ -88,13 +86,9 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
 
     def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:
         rows = opened.undone(opened.judged(knowledge, blocks)[0])
-
-        def strided() -> Iterator[Block]:
-            for index, x, copies in rows():
-                yield index, x[::stride], [copy[::stride] for copy in copies]
-
         mean, K_X = release.moments.mean, release.moments.covariance
-        tally_linear(maps, strided, mean, into, K_X, opened.law_within)
+        some = some_rows(rows, lambda *_: slice(None, None, stride))
+        tally_linear(maps, some, mean, into, K_X, opened.law_within)
 
     sample, tally.sample = tally.sample, None
     if sample is not None:
@@ -114,14 +108,8 @@ def _redrawn(opened: Opened, knowledge: Knowledge, fixed: bool) -> Iterable[Gath
         return ()
     if law is None or not by_law:  # noise that is serial or depends on the values
         return (other.gathered for other in opened.released_again())
-    again = gathered.again.get(knowledge.label)
-    if again is None:
-        parts = key.audit_seed, key.scheme, key.replicate
-        others = redrawn(gathered, knowledge, law, (seed_of(*parts, k) for k in range(REDRAWS)))
-        if opened.release.copies * opened.release.table.width > SMALL:
-            return others
-        again = gathered.again[knowledge.label] = list(others)
-    return again
+    parts = key.audit_seed, key.scheme, key.replicate
+    return redrawn(gathered, knowledge, law, (seed_of(*parts, k) for k in range(REDRAWS)))
 
 
 def _errors_again(

@@ -68,16 +68,11 @@ class Opened:
     def by_record(self) -> Opened:
         """The release with noise independent between records.
 
-        For serial noise, its innovations. Caching this object would keep all moments alive.
+        For serial noise, its innovations.
         """
-        return self if self.law is None or self.law.serial is None else self._innovations
-
-    @cached_property
-    def _innovations(self) -> Opened:
-        law = self.law
-        assert law is not None
-        assert law.serial is not None
-        release = replace(self.release, serial=law.serial)
+        if self.law is None or self.law.serial is None:
+            return self
+        release = replace(self.release, serial=self.law.serial)
         return replace(self, release=release, gathered=Gathered(release, self.gathered.rows))
 
     @cached_property
@@ -155,15 +150,9 @@ class Opened:
 
         None for files without a law that can be drawn from.
         """
-        if self._again_scheme is None:
-            return
-        # attacks share redraws of few records
-        kept, few = self.gathered.drawn, self.again_table.rows <= FEWEST_HELD
-        for number in range(draws or ROW_REDRAWS):
-            found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
-            if few:
-                kept[number] = found
-            yield replace(found, coalitions=self.coalitions)
+        if self._again_scheme is not None:
+            for number in range(draws or ROW_REDRAWS):
+                yield Opened.of(*self._drawn_again(number), self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:

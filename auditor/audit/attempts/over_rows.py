@@ -1,8 +1,6 @@
 """Errors of one row attack on every coalition, with redraws."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,10 +20,10 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import HELD_DRAWS, ROWS_AGAIN, RUNS, Tally, size_quantile
-from auditor.audit.numeric.moment_pass import with_row_theory
+from auditor.audit.numeric.moment_pass import some_rows, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, first_alike, most_neighbours, tally_rows
 from auditor.base import NotApplicable, scipy
-from auditor.base.types import Array, Block, Blocks, Coalition, Coalitions, Indices
+from auditor.base.types import Array, Blocks, Coalition, Coalitions, Indices
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 Starts = dict[Coalition, dict[str, Any]]
@@ -130,11 +128,7 @@ def thinned(
     def dealt(rows: int) -> list[Indices]:
         return [np.arange(phase * apart, rows, PHASES * apart) for phase in range(PHASES)]
 
-    def some() -> Iterator[Block]:
-        for index, x, copies in blocks():
-            chosen = np.concatenate(dealt(len(x)))
-            yield index, x[chosen], [copy[chosen] for copy in copies]
-
+    some = some_rows(blocks, lambda _, size: np.concatenate(dealt(size)))
     return some, [[*map(len, dealt(sum(groups)))] for groups in counts]
 
 

@@ -21,7 +21,7 @@ from auditor.base.types import Array, Coalition, Coalitions, frozen, unprinted
 from auditor.data.table import Audited, Table
 from auditor.numerics.blocks import Job, P, added_up, stripes, walk
 from auditor.numerics.statistics import quantile
-from auditor.results.measurements import NUMBERS, Coded, Measurements
+from auditor.results.measurements import Measurements
 from auditor.results.records import (
     Distribution,
     ErrorBar,
@@ -49,20 +49,23 @@ SHARED = "sweep", "scheme", "knowledge", "attack", "replicate"
 
 
 class Bar(NamedTuple):
-    """Error bar: standard error, half-width of the 95 % interval, and source."""
+    """Standard error, distances to the ends of the 95 % interval, and source."""
 
     std_error: float
-    reach: float
+    below: float
+    above: float
     source: ErrorBar
 
     @classmethod
     def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
         """Bar of a normal figure, or by Student's t."""
-        return cls(std_error, quantile(0.975, degrees) * std_error, source)
+        reach = quantile(0.975, degrees) * std_error
+        return cls(std_error, reach, reach, source)
 
     def times(self, factor: float) -> Bar:
         """Bar of a multiple of the figure."""
-        return Bar(self.std_error * factor, self.reach * factor, self.source)
+        ends = self.below * factor, self.above * factor
+        return Bar(self.std_error * factor, *ends, self.source)
 
 
 @unprinted
@@ -140,7 +143,7 @@ class CellContext:
         """
         low = high = None
         if value is not None and bar is not None:
-            low, high = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
+            low, high = max(bounds[0], value - bar.below), min(bounds[1], value + bar.above)
         return Measurement(
             **self.shared,
             coalition=coalition,
@@ -201,49 +204,39 @@ class Cells:
         bounds: tuple[float, float] = (0.0, math.inf),
     ) -> list[Measurement]:
         """A metric's records, see ``table``."""
-        return list(self.table({metric: (figure, bounds)}, bar))
+        return self.table({metric: (figure, bounds)}, bar)
 
     def table(
         self,
         figures: Mapping[str, tuple[Figure, tuple[float, float]]],
         bar: ErrorBar,
         missing: ErrorBar = "none",
-    ) -> Measurements:
+    ) -> list[Measurement]:
         """Records of metrics, each with its bounds.
 
         Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` replaces
         the source of an absent error bar.
         """
-        context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
-        columns = (
-            (
-                one.value,
-                one.std_error,
-                np.maximum(one.value - one.below, low),
-                np.minimum(one.value + one.above, high),
-                one.theory,
-            )
-            for one, (low, high) in figures.values()
-        )
         numbers = {
-            field: np.stack(each, axis=-1)[places]
-            for field, each in zip(NUMBERS, zip(*columns, strict=True), strict=True)
+            metric: np.stack(figure, axis=-1).tolist() for metric, (figure, _) in figures.items()
         }
-        coalition, attribute, metric = found = np.nonzero(~np.isnan(numbers["value"]))
-        numbers = {field: column[found] for field, column in numbers.items()}
-        held = [self.coalitions[place] for place in self.wanted]
-        shared = context.shared | {"status": "ok", "reason": None}
-        return Measurements(
-            numbers
-            | {field: Coded(np.zeros_like(metric), [one]) for field, one in shared.items()}
-            | {
-                "coalition": Coded(coalition, held),
-                "levels": Coded(coalition, [context.levels_of(one) for one in held]),
-                "attribute": Coded(attribute, [*context.attributes, ALL]),
-                "metric": Coded(metric, list(figures)),
-                "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), [bar, missing]),
-            }
-        )
+        return [
+            self.context.record(
+                metric,
+                self.coalitions[b],
+                value,
+                None if math.isnan(error) else Bar(error, below, above, bar),
+                theory,
+                attribute=name,
+                bounds=figures[metric][1],
+                missing=missing,
+            )
+            for b in self.wanted
+            for j, name in enumerate((*self.context.attributes, ALL))
+            for metric, each in numbers.items()
+            for value, error, below, above, theory in each[b][j : j + 1]
+            if not math.isnan(value)
+        ]
 
     def withheld(
         self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
@@ -258,7 +251,7 @@ class Cells:
         ]
 
 
-def error_records(cells: Cells, errors: Errors) -> Measurements:
+def error_records(cells: Cells, errors: Errors) -> list[Measurement]:
     """Distortion, rmse, normalized error and gain of wanted coalitions."""
     positive, distortion = (0.0, math.inf), errors.distortion
     redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
+from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import Attempt, CellContext, ReleaseAudit, ReleaseRequest
 from auditor.audit.numeric.error_tally import bins
@@ -165,11 +165,6 @@ def is_linear(use: AttackUse) -> bool:
     with contained():
         return isinstance(made_attack(use), LinearAttack)
     return True
-
-
-def infers_categories(attack: Attack) -> bool:
-    """Whether an attack infers each record's category from its own copies."""
-    return isinstance(attack, CategoricalAttack) and not attack.serial
 
 
 class Session(ABC):

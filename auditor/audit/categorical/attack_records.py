@@ -47,7 +47,8 @@ from auditor.audit.categorical.posterior_pass import (
 )
 from auditor.audit.categorical.release import CodeBlock, distinct
 from auditor.audit.measures.privacy import METRIC
-from auditor.base.types import Array, Coalition, Coalitions, Codes, Indices
+from auditor.base.types import Array, Coalition, Coalitions, Codes
+from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import jackknife_error
@@ -95,9 +96,13 @@ def attack_records(
     for one, fit in fitted.fits.items():
         if by_outcome and fit[0].fixed and (found := closed_forms(release.law.of(one), data, fit)):
             closed[one] = found
-    groups, measured = jackknifed(sums), dict[Coalition, Bars]()
-    if len(closed) < len(sums):
-        measured = _error_bars(attacker, sums, fitted.serial, groups)
+    bars, fixed = jackknifed(sums), release.scenario.replicates >= FEWEST_REPLICATES
+    fixed |= release.estimated or (fitted.serial and data.rows > MOST_IN_ORDER)
+    if len(closed) < len(sums) and not fixed:
+        again = dict[Coalition, Bars]()
+        with contained():
+            again = redrawn_bars(attacker, sums, fitted.serial)
+        bars = again | {one: bars[one] for one in closed}
     unknown = unknown_shares(data, knowledge)
     sizes = parts_of(data, knowledge)
     each = (part[0] for part in marginals(data.prior[None], tuple(sizes.values())))
@@ -105,10 +110,10 @@ def attack_records(
     stated = isinstance(knowledge, Perfect) and release.law.by_retention
     gaps = release.scenario.measure("belief-gap") and by_outcome and not release.estimated
     for one in coalitions:
-        bars = groups[one] if one in closed else measured.get(one, {})
         worst = worst_growth(unknown, release.law.of(one).odds_by_value()) if stated else None
         beliefs = unknown, data.scores, shares
-        yield from coalition_records(context, one, sums, closed, bars, *beliefs, worst)
+        own = bars.get(one, {})
+        yield from coalition_records(context, one, sums, closed, own, *beliefs, worst)
         if "mutual_information" in sums[one].by_group and unknown.size == data.size:
             believed = sums[one].most_believed(unknown)
             if believed is not None:
@@ -130,18 +135,6 @@ def attack_records(
     if frame.known is not None and spread > 0:
         share = error_without_copies(data.prior, frame) / spread
         yield context.record(METRIC, context.everybody, share)
-
-
-def _error_bars(
-    attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
-) -> dict[Coalition, Bars]:
-    release = attacker.release
-    replicated = release.scenario.replicates >= FEWEST_REPLICATES
-    if replicated or release.estimated or (serial and release.data.rows > MOST_IN_ORDER):
-        return groups
-    with contained():
-        return redrawn_bars(attacker, sums, serial)
-    return {}
 
 
 def variance(prior: Array, scores: Array | None) -> float:
@@ -175,11 +168,12 @@ def coalition_records(
     worst : float or None
         Largest possible growth.
     """
-    own, forms = sums[coalition], closed.get(coalition)
-    for measure in own.by_group:
+    figures_here, forms = figures_of(coalition, sums), closed.get(coalition)
+    (gain, *_), lawful = figures_here.pop("collusion_gain"), None
+    for measure, (value, *_) in figures_here.items():
         metric, _, about = measure.partition("/")
         whole, about = not about, about or ALL
-        value, bar, shares = own.mean(measure), bars.get(measure), parts.get(about, prior)
+        bar, shares = bars.get(measure), parts.get(about, prior)
         theory = math.nan
         if forms:
             theory, error = forms[measure]
@@ -207,16 +201,12 @@ def coalition_records(
             yield context.record(
                 "rmse", coalition, root, bar, of_law, bounds=bounds, missing=MISSING
             )
-    for name, growth in own.growth.items():
+    for name, growth in sums[coalition].growth.items():
         limit = worst if name == ALL else None
         yield context.record("delta_growth", coalition, growth, None, limit, attribute=name)
-    # 1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))
-    singles, gain, lawful = [(copy,) for copy in coalition], 0.0, None
-    alone, bar = min(float(sums[one].errors.sum()) for one in singles), bars.get("collusion_gain")
-    if alone > 0:
-        gain = 1.0 - float(own.errors.sum()) / alone
-    else:  # the best copy is the original
-        bar = Bar(0.0, 0.0, "jackknife")
+    singles, bar = [(copy,) for copy in coalition], bars.get("collusion_gain")
+    if not all(sums[one].errors.any() for one in singles):  # the best copy is the original
+        bar = Bar.normal(0.0, "jackknife")
     if all(one in closed for one in (coalition, *singles)):
         error, *each = (
             1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
@@ -296,30 +286,31 @@ def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
     """Jackknife error bars over row groups, with estimates held fixed."""
     return {
-        coalition: {
+        one: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
-            for name, each in figures.items()
+            for name, each in figures_of(one, sums).items()
             if each.size > 2
         }
-        for coalition, figures in _figures(sums).items()
+        for one in sums
     }
 
 
-def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]]:
-    def left_out(each: Sums, groups: Array) -> Array:
-        return groups.sum() - np.append(0.0, groups[each.sizes > 0])
+def figures_of(coalition: Coalition, sums: Mapping[Coalition, Sums]) -> dict[str, Array]:
+    """Means of measures, and the gain: of all records, and without each row group.
 
-    found = {}
-    for coalition, each in sums.items():
-        rows = left_out(each, each.sizes)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found[coalition] = {
-                name: left_out(each, groups) / rows for name, groups in each.by_group.items()
-            }
-        best = min([sums[copy,] for copy in coalition], key=lambda one: float(one.errors.sum()))
-        together, alone = left_out(each, each.errors), left_out(best, best.errors)
-        found[coalition]["collusion_gain"] = 1.0 - quotient(together, alone, 1.0)
-    return found
+    The gain is ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``, with b the best copy.
+    """
+    own = sums[coalition]
+    best = min((sums[copy,] for copy in coalition), key=lambda one: float(one.errors.sum()))
+
+    def left_out(groups: Array) -> Array:
+        return groups.sum() - np.append(0.0, groups[own.sizes > 0])
+
+    rows = left_out(own.sizes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = {name: left_out(groups) / rows for name, groups in own.by_group.items()}
+    gain = 1.0 - quotient(left_out(own.errors), left_out(best.errors), 1.0)
+    return found | {"collusion_gain": gain}
 
 
 def redrawn_bars(
@@ -336,13 +327,13 @@ def redrawn_bars(
     """
     view, data, key = attacker.view, attacker.release.data, attacker.release.key
     rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *attacker.name)
-    known, kind = view.knowledge, code_type(view.size)
+    known = view.knowledge
     most = min(data.rows, max(FEWEST, min(MOST_RECORDS, MOST_NUMBERS // view.size)))
     if serial:
         x = data.read(0, data.rows)
     else:  # values in proportion, dealt to the groups
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
-        x = _by_share(place, data.prior).astype(kind)
+        x = _by_share(place, data)
     ends = np.linspace(0, x.size, GROUPS + 1).astype(int).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
     copies, rows, again = simulated(view.law, x, rng), known.row_count, []
@@ -352,7 +343,7 @@ def redrawn_bars(
     draws = 1 if fits and not serial else ROW_REDRAWS if serial else REDRAWS
     for _ in range(draws):
         if rows:
-            drawn = _by_share(rng.random(rows), data.prior).astype(kind)
+            drawn = _by_share(rng.random(rows), data)
             given = given_by(known, data, [drawn, *simulated(view.law, drawn, rng)])
             view = replace(view, given=given)
             fits = {one: attacker.fit(view, one) for one in sums}
@@ -361,24 +352,22 @@ def redrawn_bars(
         job = MeasureJob([groups], [Fitted(fits)])
         shown, part = dict(zip(view.copies, copies, strict=True)), job.begin()
         job.take(CodeBlock(0, 0, x, shown.__getitem__), part)
-        again.append(_figures(part.sums))
-    bars: dict[Coalition, Bars] = {}
-    for coalition, figures in _figures(sums).items():
-        found = dict[str, Bar]()
-        for name in figures:
-            drawn = np.array([each[coalition][name] for each in again])
-            noise = 0.0 if serial else (jackknife_error(drawn[:, 1:].T) ** 2).mean()
-            spread = drawn[:, 0].var(ddof=1) if draws > 1 else 0.0
-            error = np.sqrt(spread + noise * x.size / sums[coalition].sizes.sum())
-            degrees = GROUPS - 1 if draws == 1 else draws - 1
-            found[name] = Bar.normal(float(error), "redraws", degrees)
-        bars[coalition] = found
-    return bars
+        again.append({one: figures_of(one, part.sums) for one in sums})
+
+    def bar(one: Coalition, name: str) -> Bar:
+        drawn = np.array([each[one][name] for each in again])
+        noise = 0.0 if serial else (jackknife_error(drawn[:, 1:].T) ** 2).mean()
+        spread = drawn[:, 0].var(ddof=1) if draws > 1 else 0.0
+        error = np.sqrt(spread + noise * x.size / sums[one].sizes.sum())
+        return Bar.normal(float(error), "redraws", (GROUPS if draws == 1 else draws) - 1)
+
+    return {one: {name: bar(one, name) for name in each} for one, each in again[0].items()}
 
 
-def _by_share(place: Array, prior: Array) -> Indices:
+def _by_share(place: Array, data: CategoricalTable) -> Codes:
     """Values at shares in [0, 1) of the table in their order."""
-    return np.searchsorted(np.cumsum(prior), place).clip(max=prior.size - 1)
+    found = np.searchsorted(np.cumsum(data.prior), place).clip(max=data.size - 1)
+    return found.astype(data.code_type)
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:

@@ -38,8 +38,8 @@ from auditor.schemes.replacement.base import (
 )
 from auditor.schemes.replacement.law import EstimatedLaw, MatrixLaw, UniformLaw
 
-LARGEST_KEY, DENSE = 2**62, 4
-"""Largest key of a combination; largest ratio of keys to records without a sort."""
+LARGEST_KEY = 2**62
+"""Largest key of a combination."""
 
 
 @dataclass(repr=False)
@@ -86,15 +86,8 @@ def distinct(columns: Sequence[Integers], sizes: Sequence[int]) -> tuple[Indices
         if keys * size > LARGEST_KEY:
             key, keys = np.unique(key, return_inverse=True)[1].ravel(), key.size
         key, keys = key * size + column, keys * size
-    if keys > DENSE * key.size:
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        return first, place.ravel()
-    met = np.zeros(keys, dtype=bool)
-    met[key] = True
-    place = (np.cumsum(met) - 1)[key]
-    first = np.empty(np.count_nonzero(met), dtype=int)
-    first[place[::-1]] = np.arange(key.size)[::-1]
-    return first, place
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return first, place.ravel()
 
 
 class UniformRelease(Drawn):
@@ -291,7 +284,7 @@ class CountJob(Job[Counted]):
             found[place] = agree.sum(), (agree & (values(three.copy) == left)).sum()
         for key, draw in self.draws.items():
             some = draw.within(block.first, block.first + n)[0]
-            rows[key] = [[values(number)[some].copy() for number in (0, *self.singles)]]
+            rows[key] = [[values(number)[some] for number in (0, *self.singles)]]
         history = np.zeros(1, dtype=np.int64)
         if self.copies and block.made is not None:
             history = np.bincount(block.made.history_sizes(), minlength=self.copies + 1)

@@ -261,7 +261,7 @@ def looked_at(release: Release, wanted: int) -> tuple[Array, list[Array]]:
     size, parts = row_blocks(n, N)[0][1], []
     if release.kept:
         blocks = release.blocks()
-    elif release.drawing.in_order:
+    elif release.in_order:
         blocks = release.blocks(block_head(n, N, wanted) or size)
     else:
         blocks = islice(release.blocks(), max(1, wanted // size))

@@ -196,8 +196,7 @@ def entropy_records(
         return [*withheld(known, str(why)), *records]
     cells = Cells.all(context, known)
     for metric, each in (("entropy_privacy", left), ("privacy_loss", lost)):
-        figure = Figure.symmetric(with_total(each), np.nan * with_total(each), 0.0)
-        records += cells.records(metric, figure, "none")
+        records += cells.records(metric, Figure.normal(with_total(each)), "none")
     return records
 
 
@@ -367,9 +366,8 @@ def floor_records(
                 "noise that follows on from record to record is told by the copies of other records, too"
             )
         least = least_errors(records, context.attributes, K_X, law, coalitions)
-        floors = with_total(least) / with_total(context.variances)
-        figure = Figure.symmetric(floors, np.full_like(floors, np.nan), 0.0)
-        return Cells.all(context, coalitions).records("error_floor", figure, "none")
+        floors = Figure.normal(with_total(least) / with_total(context.variances))
+        return Cells.all(context, coalitions).records("error_floor", floors, "none")
     return [
         context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
         for coalition in coalitions

@@ -24,13 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.audit.base.request import CellContext, Cells, error_records
+from auditor.audit.base.request import CellContext, Cells, error_records, with_singles
 from auditor.audit.numeric.error_bars import Errors, from_groups
 from auditor.base.types import Array, Arrays, Coalition, Coalitions
 from auditor.data.alignment import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
 
 NAME, KNOWLEDGE = "every-cell", "perfect"
@@ -54,7 +53,6 @@ def every_cell_records(
     copies : sequence of M ndarrays of shape (n, N) or wider
         Cells by record, NaN where they are missing.
     """
-    everybody = tuple(range(1, len(copies) + 1))
     singles = [one for one in asked if len(one) == 1]
     if X.shape[1] * len(copies) > MOST_CELLS:
         return []
@@ -65,7 +63,7 @@ def every_cell_records(
     if singles:
         found = by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
         records += error_records(Cells.all(here, singles), found)
-    if len(copies) > 1 and everybody in asked:
+    if len(copies) > 1 and (everybody := context.everybody) in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
         # twice the best copy of each record, and all copies: the gain of pooling
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
@@ -173,17 +171,16 @@ def finding_records(
 
     The cause in words is the ``reason`` of the records.
     """
-    everybody = tuple(range(1, len(copies) + 1))
-    coalitions = list(dict.fromkeys([*((copy,) for copy in everybody), everybody]))
+    coalitions = with_singles([context.everybody])
     wanted = [place for place, one in enumerate(coalitions) if one in asked]
     few = wanted and X.shape[1] * len(copies) <= MOST_COLUMNS
     findings = attack(X, copies, coalitions) if few else []
     if not findings:
         return []
     errors = by_group(coalitions, [found.squares for found in findings], context.variances)
-    table = error_records(Cells(context.under(name, KNOWLEDGE), coalitions, wanted), errors)
-    causes = [findings[place].cause or None for place in wanted]
-    return list(table.replaced(reason=Coded(table.columns["coalition"].places, causes)))
+    causes = {found.coalition: found.cause or None for found in findings}
+    records = error_records(Cells(context.under(name, KNOWLEDGE), coalitions, wanted), errors)
+    return [record._replace(reason=causes[record.coalition]) for record in records]
 
 
 def line_squares(X: Array, copies: Arrays) -> Array:

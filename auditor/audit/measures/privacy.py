@@ -93,7 +93,7 @@ def tally_records(
         parts, bar = shares(tally, place)
         name = "within" if len(asked) == 1 else f"within({size:g} {of})"
         value, error, theory = map(with_total, parts)
-        records += cells.records(name, Figure.symmetric(value, error, Z_95, theory), bar, share)
+        records += cells.records(name, Figure.normal(value, error, theory), bar, share)
     if scenario.measure("exact") is not None:
         records += _exact(cells, tally, table.resolution)
     quantiles = scenario.measure("error-quantiles")
@@ -109,7 +109,7 @@ def tally_records(
         if name in tally.sums:
             mean, square = (tally.sums[of] / tally.rows for of in (name, f"{name}_square"))
             spread = np.sqrt(np.clip(square - mean**2, 0.0, None) / tally.rows)
-            figure = Figure.symmetric(with_total(mean), with_total(spread), Z_95)
+            figure = Figure.normal(with_total(mean), with_total(spread))
             records += cells.records(metric, figure, "sampling", bounds)
     return records
 
@@ -150,8 +150,8 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
     parts, bar = shares(tally, len(tally.tolerances) - 1)
     value, error, theory = map(columns, parts)
     chance = columns(resolution.commonest[None, :])
-    exact = Figure.symmetric(value, error, Z_95, theory)
-    gain = Figure.symmetric(value - chance, error, Z_95, theory - chance)
+    exact = Figure.normal(value, error, theory)
+    gain = Figure.normal(value - chance, error, theory - chance)
     return [
         *cells.records("exact", exact, bar, (0.0, 1.0)),
         *cells.records("exact_gain", gain, bar, (-1.0, 1.0)),

@@ -67,7 +67,8 @@ def shown_records(
     common, records = np.array([commonest(x) for x in X.T]), list[Measurement]()
     room = np.where(common < 1.0, 1.0 - common, np.inf)
     for coalition in (one for one in asked if len(one) in (1, len(copies))):
-        share = as_they_are(X, said([copies[copy - 1] for copy in coalition]), steps).mean(axis=0)
+        shown = said([copies[copy - 1] for copy in coalition])
+        share = (np.abs(shown - X) <= within(X, steps)).mean(axis=0)
         beyond = np.maximum(share - common, 0.0) / room
         error = share_error(share, len(X)) / room
         for name, *figure in zip(context.attributes, beyond.tolist(), error.tolist(), strict=True):
@@ -170,17 +171,6 @@ def within(X: Array, steps: Array | float) -> Array:
     return np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps)
 
 
-def as_they_are(X: Array, Y: Array, steps: Array) -> Flags:
-    """Which released values are the originals, shape (n, N).
-
-    Examples
-    --------
-    >>> as_they_are(np.array([[30.0, 0.1], [31.0, 0.2]]), np.array([[30.4, 0.1], [31.6, 0.21]]), np.array([1.0, np.nan])).tolist()
-    [[True, True], [False, False]]
-    """
-    return np.abs(Y - X) <= within(X, steps)
-
-
 def commonest(x: Array) -> float:
     """Share of the records that have a column's commonest value."""
     return float(np.unique(x, return_counts=True)[1].max() / len(x))
@@ -201,7 +191,7 @@ def blank_records(
     if blanks is None:
         return
     for _, x, copies in release.blocks():
-        parts.append((x.copy(), np.stack(release.undone(copies))))
+        parts.append((x, np.stack(release.undone(copies))))
         rows += len(x)
         if rows >= ROWS:
             break

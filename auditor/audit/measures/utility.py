@@ -152,14 +152,13 @@ def cross_validate(
     train, test : ndarrays of shape (n, d)
         The same records, for training and for tests.
     """
-    from sklearn import config_context, pipeline, preprocessing  # as above
+    from sklearn import pipeline, preprocessing  # as above
 
     scores = []
-    with config_context(skip_parameter_validation=True, assume_finite=True):
-        for learn, held in folds:
-            steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
-            fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
-            scores.append(fitted.score(test[held], test_labels[held]))
+    for learn, held in folds:
+        steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
+        fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
+        scores.append(fitted.score(test[held], test_labels[held]))
     return np.array(scores, dtype=float)
 
 

@@ -42,7 +42,7 @@ class Paired(NamedTuple):
 
     gain: Array
     std_error: Array
-    degrees: Array
+    degrees: float
 
 
 class Figure(NamedTuple):
@@ -63,13 +63,12 @@ class Figure(NamedTuple):
     theory: Array
 
     @classmethod
-    def symmetric(
-        cls, value: Array, std_error: Array, quantile: Array | float, theory: Array | None = None
+    def normal(
+        cls, value: Array, std_error: Array | float = np.nan, theory: Array | float = np.nan
     ) -> Figure:
-        """Figure with an interval of ``quantile`` standard errors each way."""
-        reach = quantile * std_error
-        theory = np.full_like(value, np.nan) if theory is None else theory
-        return cls(value, std_error, reach, reach, theory)
+        """Normal figure with a symmetric interval."""
+        error, theory = (np.broadcast_to(each, value.shape) for each in (std_error, theory))
+        return cls(value, error, Z_95 * error, Z_95 * error, theory)
 
     def over(self, scale: Array) -> Figure:
         """Figure divided by the attributes' variances."""
@@ -269,7 +268,7 @@ def from_redraws(
         paired = Paired(
             gain_over(distortion, compared, scale),
             steady(of_copy(possible, compared), gain_over(possible, compared, scale)),
-            np.full_like(distortion, len(again) - 1),
+            len(again) - 1.0,
         )
     below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))
     bounded = bounded or (np.minimum(distortion, scale), np.minimum(again, scale))

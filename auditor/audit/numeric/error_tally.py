@@ -112,8 +112,8 @@ class Tally:
         scale = np.tile(self.scale, (errors.shape[1], 1))
         self.rows += len(errors)
         if self.tolerances:
-            hits = [distance <= t.reach(x) for t in self.tolerances]
-            self.sums["hits"] += np.array([hit.sum(axis=0, dtype=np.float64) for hit in hits])
+            hits = [(distance <= t.reach(x)).sum(axis=0) for t in self.tolerances]
+            self.sums["hits"] += np.array(hits, dtype=np.float64)
         if self.bins:
             head = None if self.head is None else max(0, self.head - start)
             near = distance[:head] * (self.bins / self.reach / scale)
@@ -137,8 +137,9 @@ class Tally:
             t = tolerance.reach(x)
             inside = scipy.special.ndtr((t - bias) / s) - scipy.special.ndtr((-t - bias) / s)
             chances.append(np.where(exact, np.abs(bias) <= t, inside))
-        self.sums["expected_hits"] += np.array([p.sum(axis=0) for p in chances])
-        self.sums["hit_variance"] += np.array([(p * (1.0 - p)).sum(axis=0) for p in chances])
+        p = np.array(chances)
+        self.sums["expected_hits"] += p.sum(axis=1)
+        self.sums["hit_variance"] += (p * (1.0 - p)).sum(axis=1)
 
     def average(self, name: str, values: Array) -> None:
         """Add one block's values, shape (b, B, N), to a mean with a standard error."""

@@ -45,7 +45,6 @@ from auditor.audit.numeric.error_bars import (
 from auditor.base.types import Array, Coalitions, Flags, Indices
 from auditor.numerics.blocks import Moments
 from auditor.numerics.linear_algebra import deviations, quotient
-from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
 
@@ -328,13 +327,13 @@ def audit_linear(
             left = np.where(left > 1e-13 * apart, left, 0.0)  # else equal errors, up to rounding
             deviation = quotient(np.sqrt(left), alone, where=known)
             gain = gain_over(distortion, best, scale)
-            return Paired(gain, deviation, np.full_like(alone, np.inf))
+            return Paired(gain, deviation, np.inf)
 
         gain, places = against(members.best(distortion)), members.best(expected)
         gain_theory = gain_over(expected, places, scale, doubt + of_copy(doubt, places))
         by_law = Errors(
-            Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
-            Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
+            Figure.normal(distortion, np.sqrt(variance), expected),
+            Figure.normal(gain.gain, gain.std_error, gain_theory),
             "closed-form",
             None if compared is None else against(compared),
         )

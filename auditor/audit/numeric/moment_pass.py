@@ -84,12 +84,27 @@ class Draw(NamedTuple):
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
+    def others(self, first: int, stop: int) -> Indices:
+        """Rows in ``[first, stop)`` that are not chosen, from ``first``."""
+        return np.delete(np.arange(stop - first), self.within(first, stop)[0])
+
 
 def key_of(knowledge: Knowledge) -> str:
     """Name of a choice of rows, which two states of knowledge may share."""
     if isinstance(knowledge, Estimated):
         return f"{Estimated.name} {knowledge.rows}"
     return knowledge.label
+
+
+def some_rows(blocks: Blocks, chosen: Callable[[int, int], Any]) -> Blocks:
+    """Blocks with the rows that are chosen by a block's number and size."""
+
+    def some() -> Iterator[Block]:
+        for index, x, copies in blocks():
+            rows = chosen(index, len(x))
+            yield index, x[rows], [copy[rows] for copy in copies]
+
+    return some
 
 
 def draws_of(
@@ -140,22 +155,16 @@ class RowSelection:
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
         """Blocks of the judged rows, and the sizes of row groups by block."""
-        rows = self.given(knowledge)
-        if not rows.size:
+        draw = self.draw(knowledge)
+        if draw is None or not draw.clear:
             return blocks, [[b - a for a, b in groups] for groups in self._cuts]
 
-        def others() -> Iterator[Block]:
-            for index, x, copies in blocks():
-                first = self._cuts[index][0][0]
-                low, high = np.searchsorted(rows, (first, first + len(x)))
-                keep = np.ones(len(x), dtype=bool)
-                keep[rows[low:high] - first] = False
-                yield index, x[keep], [copy[keep] for copy in copies]
+        def others(index: int, size: int) -> Indices:
+            first = self._cuts[index][0][0]
+            return draw.others(first, first + size)
 
-        return others, [
-            [b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups]
-            for groups in self._cuts
-        ]
+        sizes = [[draw.others(a, b).size for a, b in groups] for groups in self._cuts]
+        return some_rows(blocks, others), sizes
 
 
 def with_row_theory(
@@ -184,8 +193,8 @@ class NumberBlock:
 
     Attributes
     ----------
-    undone : callable
-        Returns copies in the coordinates of the moments; none with other columns.
+    parts : sequence of ndarrays
+        Copies in the coordinates of the moments; none with other columns.
     seconds : float
         Seconds spent on drawing.
     """
@@ -193,7 +202,7 @@ class NumberBlock:
     index: int
     x: Array
     copies: Arrays
-    undone: Callable[[Arrays], Arrays]
+    parts: Arrays
     seconds: float = 0.0
 
 
@@ -297,7 +306,7 @@ class MomentJob(Job[Stripe]):
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
-        index, x, copies, parts = block.index, block.x, block.copies, block.undone(block.copies)
+        index, x, copies, parts = block.index, block.x, block.copies, block.parts
         fields = (copy[field] for copy in list[Any](copies) for field in copy.dtype.names or (...,))
         into.finite = into.finite and (
             bool(parts) or all(np.isfinite(each).all() for each in fields)

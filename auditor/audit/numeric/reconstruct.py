@@ -3,8 +3,6 @@
 An estimate depends on the neighbours that the attack requests, so block edges have no effect.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -37,7 +35,7 @@ class Around(NamedTuple):
 def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
     """Yield every block from ``done`` on, with ``many`` rows either side.
 
-    Blocks are in order; the next may overwrite their arrays.
+    Blocks are in order.
     """
     if not many:
         for block in blocks:
@@ -48,8 +46,8 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
     waiting, before = deque[Block](), 0
     for later in chain(blocks, [None]):
         if later is not None:
-            rows = [part.copy() for part in (later[1], *later[2])]
-            waiting.append((later[0], rows[0], rows[1:]))
+            rows = [later[1], *later[2]]
+            waiting.append(later)
             held = [np.concatenate(pair) for pair in zip(held, rows, strict=True)] if held else rows
         while waiting:
             stop = before + len(waiting[0][1])

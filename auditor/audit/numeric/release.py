@@ -1,14 +1,12 @@
 """One release under audit, drawn block by block, and its passes."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -142,39 +140,35 @@ class Release(Drawn):
         return len(self._kept) == len(self.bounds)
 
     def blocks(self, head: int | None = None) -> Iterator[Block]:
-        """Yield (block number, original rows, copies' rows), overwritten next.
+        """Yield (block number, original rows, copies' rows).
 
         ``head`` is the number of first records of each block; by default all.
         """
-        memory = None if head is not None or self._keeps else self._memory(self.bounds[0][1])
         for index in range(len(self.bounds)):
-            block = self._made(index, memory, head)
-            yield index, block.x, [*block.copies]
+            x, copies, _ = self._made(index, head)
+            yield index, x, copies
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        return self._made(index, None if self._keeps else self._block_memory)
+        x, copies, seconds = self._made(index)
+        return NumberBlock(index, x, copies, self.undone(copies) if self.joint else [], seconds)
 
-    def _made(self, index: int, memory: list[Array] | None, head: int | None = None) -> NumberBlock:
+    def _made(self, index: int, head: int | None = None) -> tuple[Array, list[Array], float]:
         (a, b), out, seconds = self.bounds[index], self._kept.get(index), 0.0
-        if head is not None and (out is not None or self.drawing.in_order):
+        if head is not None and (out is not None or self.in_order):
             b = min(a + head, b)
         x = self.table.read(a, b)
         if out is None:
-            out = [copy[: b - a] for copy in memory or self._memory(b - a)]
-            seconds = self.drawing.block(index, x, out)
+            out = [self.scheme.blank(b - a, self.width) for _ in range(self.copies)]
+            for existing, sampler in self._requests:
+                start = time.thread_time()
+                sampler.block(index, x, out, existing)
+                seconds = time.thread_time() - start  # of the last request
             if self._keeps and head is None:
                 self._kept[index] = out
         x, copies = x[:head], [copy[:head] for copy in out]
         if self.serial is not None:
             copies = whitened(self.serial, x, copies)
-        return NumberBlock(index, x, copies, self.undone if self.joint else _nothing, seconds)
-
-    def _memory(self, rows: int) -> list[Array]:
-        return [self.scheme.blank(rows, self.width) for _ in range(self.copies)]
-
-    @cached_property
-    def _block_memory(self) -> list[Array]:
-        return self._memory(self.bounds[0][1])
+        return x, copies, seconds
 
     @cached_property
     def _keeps(self) -> bool:
@@ -187,7 +181,7 @@ class Release(Drawn):
 
     def whole_copies(self) -> list[Array]:
         """Released copies, arrays of shape (n, columns)."""
-        parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
+        parts = (copies for _, _, copies in self.columns())
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
     def columns(self) -> Iterator[Block]:
@@ -206,34 +200,16 @@ class Release(Drawn):
         return copies if self.transformed is None else self.transformed.undo(copies)
 
     @cached_property
-    def drawing(self) -> Drawing:
-        """Generator of this release's copies, with earlier copies first."""
+    def _requests(self) -> list[tuple[int, Sampler]]:
+        """Samplers of the copies, earlier copies first, with the number of existing copies."""
         early, facts = already_out(self.use, self.copies), (self.moments.scale, self.key)
         samplers = [(0, self.scheme.sampler(self.levels[:early], *facts))] if early else []
-        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, *facts, early))])
-
-
-def _nothing(copies: Arrays) -> Arrays:
-    return []
-
-
-class Drawing(NamedTuple):
-    """Generator of one release's copies, by block."""
-
-    requests: Sequence[tuple[int, Sampler]]
+        return [*samplers, (early, self.scheme.sampler(self.levels, *facts, early))]
 
     @property
     def in_order(self) -> bool:
         """Whether the first rows of a block can be drawn alone."""
-        return all(getattr(sampler, "in_order", False) for _, sampler in self.requests)
-
-    def block(self, index: int, x: Array, out: Arrays) -> float:
-        """Write one block's copies; return the last request's seconds."""
-        for existing, sampler in self.requests:
-            start = time.thread_time()
-            sampler.block(index, x, out, existing)
-            elapsed = time.thread_time() - start
-        return elapsed
+        return all(getattr(sampler, "in_order", False) for _, sampler in self._requests)
 
 
 def open_release(

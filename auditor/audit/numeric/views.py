@@ -60,7 +60,7 @@ from auditor.audit.numeric.release import Release
 from auditor.base import PluginError
 from auditor.base.types import Array
 from auditor.data.table import Table
-from auditor.numerics.blocks import Moments, row_blocks
+from auditor.numerics.blocks import Moments
 from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
@@ -210,8 +210,6 @@ class Gathered:
         As stated, or as estimated (``noise``).
     noise : EstimatedNoise or None
         Noise of copies from files.
-    again : dict of str to list of Gathered
-        Redraws by knowledge, shared by all linear attacks on few columns.
 
     Raises
     ------
@@ -237,8 +235,6 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.shares = Shares(table)
         self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
-        self.again: dict[str, list[Gathered]] = {}
-        self.drawn: dict[int, Any] = {}
         self.seed = int(rows.rng("guesses").integers(2**63))
         self._trees: dict[str, tuple[RegressionTree, Any]] = {}
 
@@ -314,8 +310,7 @@ class Gathered:
             tree = stated(knowledge.tree, target, places, knowledge.on)
             if not knowledge.known:
                 return tree, None
-        blocks = row_blocks(table.rows, table.width)
-        columns = np.concatenate([table.read(a, b)[:, [*places, target]] for a, b in blocks])
+        columns = table.read(0, table.rows)[:, [*places, target]]
         if knowledge.tree is None:
             assert knowledge.depth is not None
             tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
