@@ -40,7 +40,7 @@ def gains_of(opened: Opened, tests: Sequence[LawTest]) -> dict[Coalition, Inside
 
 
 def add_evidence(opened: Opened, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
-    """Fill in the evidence: tests of the law, gains by pooling."""
+    """Fill in the evidence."""
     opened, table = opened.by_record, opened.release.table
     insider = made.get(INSIDER)
     tests = insider.tests if insider else law_tests(opened.release, opened.law_within)
