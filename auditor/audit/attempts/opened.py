@@ -11,7 +11,14 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of
-from auditor.audit.numeric.error_tally import FEWEST_HELD, HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
+from auditor.audit.numeric.error_tally import (
+    FEWEST_HELD,
+    HELD_DRAWS,
+    MOST_AGAIN,
+    ROWS_AGAIN,
+    RUNS,
+    SHARED_VALUES,
+)
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.release import Release, open_release
 from auditor.audit.numeric.views import Gathered
@@ -157,8 +164,9 @@ class Opened:
         """
         if self._again_scheme is None:
             return
-        # attacks share redraws of few records
-        kept, few = self.gathered.drawn, self.again_table.rows <= FEWEST_HELD
+        # attacks share small redraws
+        kept, values = self.gathered.drawn, self.again_table.rows * self.release.table.width
+        few = values * self.release.copies <= SHARED_VALUES
         for number in range(draws or ROW_REDRAWS):
             found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
             if few:
