@@ -36,7 +36,9 @@ SLOW = {
 of schemes keeps a quick scenario; k-anonymity is audited by tests/schemes/test_k_anonymity.py."""
 
 
-WITHOUT_LEARNER = {"official-statistics", "published-copies", "shown-groups"}
+WITHOUT_LEARNER = {
+    "official-statistics", "published-categories", "published-copies", "shown-groups",
+}  # fmt: skip
 """The insider's learner needs most of the time, and no expectation depends on the learner.
 tests/reports/test_first_screen.py runs `published-copies` with the learner."""
 
@@ -55,6 +57,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
             patch.setattr("auditor.audit.categorical.other_rows.STAGES", (8, 20))
         elif item.path.stem in WITHOUT_LEARNER:
             patch.setattr("auditor.audit.without_law.fitted_records", lambda *asked: [])
+            patch.setattr("auditor.audit.categorical.session.insider_records", lambda asked: [])
         return (yield)
 
 
