@@ -50,12 +50,6 @@ def command(capfd):
 
 
 @pytest.fixture
-def five_folds(monkeypatch):
-    """Teach the learner up to four fifths of the records, as users do."""
-    monkeypatch.setattr("auditor.audit.insider.fitted.FOLDED", 4_500)
-
-
-@pytest.fixture
 def few_redraws(monkeypatch):
     """Redraw little, for tests without error bars."""
     for name in ("linear.REDRAWS", "opened.ROW_REDRAWS"):

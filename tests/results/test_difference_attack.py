@@ -97,14 +97,13 @@ def _usable(folder, name, rows):
     attacks = sorted(steady & set(registry.names("attack"))) or ["ndr"]
     if not shortened(name, rows) and name not in WITHOUT_NOISE:
         others.append(figures(audit(folder, name, table, 3, attacks)))
-    ends = []
-    for sign in (1, -1):
-        moved = table.copy()
-        moved.loc[rows - 1, "pay"] += sign * step
-        ends.append(figures(audit(folder, name, moved, 1, attacks)))
-    up, down = ends
+    last = np.arange(rows) == rows - 1
+    up, down = (
+        figures(audit(folder, name, table.assign(pay=table.pay + change * last), 1, attacks))
+        for change in (step, -step)
+    )
     for key, value in exact.items():
-        if all(key in found for found in (*ends, written)) and all(
+        if all(key in found for found in (up, down, written)) and all(
             _near(exact, other, key) for other in others
         ):
             rise, fall = up[key] - value, value - down[key]
@@ -130,11 +129,8 @@ def _errors(exact, key, rows):
 
     def own(field):
         value = exact[(*key[:-1], field)]
-        return (
-            math.sqrt(abs(value * (1 - value)) / rows)
-            if share and field != "std_error"
-            else abs(value) * math.sqrt(2 / rows)
-        )
+        square = value * (1 - value) if share and field != "std_error" else 2 * value**2
+        return math.sqrt(abs(square) / rows)
 
     of = key[-1] if key[-1] in ("std_error", "theory") else "value"
     first = "value" if (*key[:-1], "value") in exact else "theory"
@@ -155,12 +151,8 @@ def located(found):
         low = 1.001 if written <= 1.001 * step else 0.501  # what is not 0 is one step at least
         right += [(written - value) / step + 0.501, (value - written) / step + low]
     limits = [(-100.0, 100.0), *[(-1.0, 1.0)] * len(groups)]
-    ends = [
-        linprog(
-            [sign, *[0.0] * len(groups)], A_ub=np.array(left), b_ub=np.array(right), bounds=limits
-        ).fun
-        for sign in (1, -1)
-    ]
+    sides = np.array(left), np.array(right)
+    ends = [linprog([sign, *[0.0] * len(groups)], *sides, bounds=limits).fun for sign in (1, -1)]
     return -sum(ends) / 2
 
 

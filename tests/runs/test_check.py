@@ -138,11 +138,9 @@ CASES = {
 }  # fmt: skip
 
 
-QUICK = ("whole table",)
-
-
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES]
+    "case",
+    [pytest.param(case, marks=() if case == "whole table" else pytest.mark.slow) for case in CASES],
 )
 def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**13)  # so that three columns have two blocks
