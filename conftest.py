@@ -36,21 +36,28 @@ SLOW = {
 of schemes keeps a quick scenario; k-anonymity is audited by tests/schemes/test_k_anonymity.py."""
 
 
-WITHOUT_LEARNER = {"official-statistics", "published-copies", "shown-groups"}
+WITHOUT_LEARNER = {
+    "official-statistics", "published-categories", "published-copies", "shown-groups",
+}  # fmt: skip
 """The insider's learner needs most of the time, and no expectation depends on the learner.
 tests/reports/test_first_screen.py runs `published-copies` with the learner."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """Run an item with few seeds of noise, scenarios of ``WITHOUT_LEARNER`` without the learner.
+    """Run an item with few seeds of noise, and a test with a weaker learner.
 
-    All seeds need 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py tries them.
+    All seeds need 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py tries them. Two
+    folds and few trees make leaks harder to find, in two fifths of the time; scenarios have all.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("auditor.audit.insider_noise.generators.LAST_SEED", 1_023)
-        if item.path.suffix == ".yaml" and item.path.stem in WITHOUT_LEARNER:
+        if item.path.suffix != ".yaml":
+            patch.setattr("auditor.audit.insider.fitted.FOLDED", 0)
+            patch.setattr("auditor.audit.categorical.other_rows.STAGES", (8, 20))
+        elif item.path.stem in WITHOUT_LEARNER:
             patch.setattr("auditor.audit.without_law.fitted_records", lambda *asked: [])
+            patch.setattr("auditor.audit.categorical.session.insider_records", lambda asked: [])
         return (yield)
 
 

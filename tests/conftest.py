@@ -50,9 +50,18 @@ def command(capfd):
 
 
 @pytest.fixture
-def two_folds(monkeypatch):
-    """Teach the learner half of the records, not up to four fifths: leaks are harder to find."""
-    monkeypatch.setattr("auditor.audit.insider.fitted.FOLDED", 0)
+def few_redraws(monkeypatch):
+    """Redraw little, for tests without error bars."""
+    for name in ("linear.REDRAWS", "opened.ROW_REDRAWS"):
+        monkeypatch.setattr(f"auditor.audit.attempts.{name}", 3)
+    monkeypatch.setattr("auditor.audit.categorical.attack_records.REDRAWS", 3)
+
+
+@pytest.fixture
+def no_learner(monkeypatch):
+    """No learner searches copies from files, for tests of other figures."""
+    monkeypatch.setattr("auditor.audit.without_law.fitted_records", lambda *asked: [])
+    monkeypatch.setattr("auditor.audit.categorical.session.insider_records", lambda release: [])
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from auditor.audit.base.session import (
 )
 from auditor.audit.measures.privacy import Baseline, baseline_of
 from auditor.audit.numeric.moment_pass import Stripe
-from auditor.audit.numeric_evidence import add_evidence, gains_of
+from auditor.audit.numeric_evidence import add_evidence, insider_attempt
 from auditor.audit.numeric_release import is_counted, release_figures, without_law_records
 from auditor.base.types import Coalition, Coalitions
 from auditor.results.records import Measurement, ReleaseEvidence
@@ -89,7 +89,7 @@ class NumericSession(Session):
 def _attempt(number: int, whole: Stripe | None, request: ReleaseRequest) -> Attempt:
     session = _session(request, whole)
     if number == INSIDER:
-        return replace(Attempt.of([]), gains=gains_of(session.opened))
+        return insider_attempt(session.opened)
     return session.tried(*cells_of(request.scenario)[number])
 
 

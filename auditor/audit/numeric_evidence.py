@@ -1,6 +1,7 @@
 """Evidence of a numeric release: tests of its law, gains by pooling."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.request import Attempt
@@ -14,14 +15,16 @@ from auditor.results.records import InsiderGain, LawTest, Pooling, ReleaseEviden
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 
 
-def gains_of(
-    opened: Opened, tests: Sequence[LawTest] | None = None
-) -> dict[Coalition, InsiderGain]:
-    """Insider's gains by pooling, in the first replicate.
+def insider_attempt(opened: Opened) -> Attempt:
+    """Tests of the law, and the insider's gains."""
+    opened = opened.by_record
+    tests = law_tests(opened.release, opened.law_within)
+    return replace(Attempt.of([]), tests=tests, gains=gains_of(opened, tests))
 
-    ``tests`` are those of the law, if known.
-    """
-    opened, release = opened.by_record, opened.release
+
+def gains_of(opened: Opened, tests: Sequence[LawTest]) -> dict[Coalition, InsiderGain]:
+    """Insider's gains by pooling, in the first replicate."""
+    release = opened.release
     if (
         not opened.release.joint
         or release.key.replicate > 1
@@ -32,22 +35,22 @@ def gains_of(
     x, copies = looked_at(release, most if release.kept else law_rows(release))
     proved = None
     if opened.law is not None and release.scheme.makes_copies:
-        tests = law_tests(opened.release, opened.law_within) if tests is None else tests
         proved = len(tests) * min((test.p for test in tests), default=0.0)
     return insider_gains(opened.needed, x, copies, opened.law, proved)
 
 
 def add_evidence(opened: Opened, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
-    """Fill in the evidence: tests of the law, gains by pooling."""
+    """Fill in the evidence."""
     opened, table = opened.by_record, opened.release.table
-    tests = law_tests(opened.release, opened.law_within)
+    insider = made.get(INSIDER)
+    tests = insider.tests if insider else law_tests(opened.release, opened.law_within)
     evidence.law.extend(tests)
     if opened.estimated:
         evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
     if opened.pooling:
         for found in made.values():
             evidence.paired.update(found.paired)
-        gains = made[INSIDER].gains if INSIDER in made else gains_of(opened, tests)
+        gains = insider.gains if insider else gains_of(opened, tests)
         evidence.pooling.update(pooling(opened, gains))
 
 

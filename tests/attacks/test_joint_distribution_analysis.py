@@ -181,7 +181,7 @@ def test_two_clusters_are_found_again(method, off, distribution):
 
 
 @pytest.mark.slow_after_first
-def test_intervals_hold_what_they_claim():
+def test_intervals_hold_what_they_claim(few_redraws):
     """At 90 %, on skewed data under Gaussian noise."""
     result = auditor.run({
         "seed": 8, "data": {"source": "census-like", "rows": 4000},

@@ -110,6 +110,7 @@ def audited(folder, kind, write=lambda copy: copy, copies=5, units=1):
     ("kind", "exact"), [("laplace", 0.98), ("uniform", 0.7), ("gaussian", 0.4)]
 )
 @pytest.mark.slow_after_first
+@pytest.mark.usefixtures("no_learner", "few_redraws")
 def test_files_straight_from_numpy_give_whole_numbers_away(tmp_path, kind, exact):
     found = audited(tmp_path, kind)
     assert found["exact", "low-order-bits"] > exact
@@ -123,6 +124,7 @@ def test_files_straight_from_numpy_give_whole_numbers_away(tmp_path, kind, exact
     [lambda copy: copy.round(3), lambda copy: (copy * 2**12).round() / 2**12],
     ids=["decimals", "a grid"],
 )
+@pytest.mark.usefixtures("no_learner", "few_redraws")
 def test_files_without_their_last_digits_give_nothing_more_away(tmp_path, write):
     found = audited(tmp_path, "laplace", write, copies=2)
     for metric in ("exact", "candidates_left", "distortion"):

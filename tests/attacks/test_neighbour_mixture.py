@@ -257,6 +257,7 @@ def test_near_rows_predict_a_field_and_nothing_else(seed):
     assert near_rows(rng.random((900, 2)), u) is None
 
 
+@pytest.mark.usefixtures("few_redraws", "no_learner")
 def test_households_in_no_order_reach_the_closed_form_without_a_collusion_gain(tmp_path):
     """2,000 groups of three, of variances 0.8 between and 0.2 within, under noise of 0.5."""
     rng = np.random.default_rng(2**40)

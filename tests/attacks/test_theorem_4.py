@@ -16,8 +16,8 @@ FALSE_ALARM = 0.005
 """Chance that an honest attack of all those below is said to gain."""
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
 SERIAL = {
-    "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 250}, "replicates": 6,
-    "attacks": ["serial-filter", {"name": "neighbour-mixture", "components": 4}, "trend-smoother", "matern-smoother", "hidden-markov"],
+    "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 125}, "replicates": 6,
+    "attacks": ["serial-filter", {"name": "neighbour-mixture", "components": 2}, "trend-smoother", "matern-smoother", "hidden-markov"],
 }  # fmt: skip
 
 GROUPED = {

@@ -119,6 +119,7 @@ def test_p_values_are_no_smaller_than_they_say():
             assert share <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (statistic, q, share)
 
 
+@pytest.mark.usefixtures("no_learner")
 def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp_path):
     fault, x = FAULTS["two rows"], column(6, 5000)
     for name, codes in [("x", x), *enumerate(fault(x, 6, np.random.default_rng(3)), start=1)]:

@@ -18,7 +18,6 @@ from tests.audited import audited_files
 RNG = np.random.default_rng(2**41 + 91)
 START = RNG.bit_generator.state
 N = 500
-pytestmark = pytest.mark.usefixtures("two_folds")
 
 
 def audit(folder, table, copies, **data):

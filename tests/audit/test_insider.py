@@ -135,7 +135,6 @@ def test_moved_rows_fail_the_exposure_and_shuffled_ones_hold_it(tmp_path):
 
 
 @QUIETLY
-@pytest.mark.usefixtures("two_folds")
 @pytest.mark.parametrize("key", ["{0}", "{1:04}-{0}/{2:04}"])
 def test_keys_that_count_by_an_attribute_give_it_away(tmp_path, key):
     rng = RNG(17)

@@ -13,7 +13,6 @@ from tests.audited import NO_LEARNER, audited_files
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
 N = 1_000
-pytestmark = pytest.mark.usefixtures("two_folds")
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 
 

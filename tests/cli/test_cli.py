@@ -272,7 +272,7 @@ def table(rows=3000):
 
 
 @pytest.mark.slow
-def test_copies_written_are_copies_audited(folder, auditor):
+def test_copies_written_are_copies_audited(folder, auditor, no_learner):
     original = table()
     original.to_csv("people.csv", index=False)
     made = "perturb people.csv --scheme corner-wave --levels 0.25,1.0 --seed 3 --output out --format parquet"

@@ -211,7 +211,7 @@ def test_a_column_is_found_in_other_units_and_codes(column, shown, found):
         pytest.param({"age": NOISY, "g": TABLE.sex.map({"f": 2, "m": 1})}, "sex", True, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
-def test_a_drafted_audit_looks_for_lacking_columns(copy, column, rebuilt, here, command, two_folds):
+def test_a_drafted_audit_looks_for_lacking_columns(copy, column, rebuilt, here, command):
     TABLE.to_csv("t.csv", index=False)
     pd.DataFrame(copy).to_csv("c.csv", index=False)
     assert command("new", "s.yaml", "--data", "t.csv", "--copies", "c.csv")[0] == 0

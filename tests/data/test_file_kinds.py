@@ -236,7 +236,7 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, suffix
 
 
 @pytest.mark.slow
-def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
+def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame, no_learner):
     numbers = frame[["age"]].assign(b=np.arange(ROWS) ** 2)
     named = numbers.assign(town=frame["town"].replace("Łódź", "Århus"))
     named.to_csv(tmp_path / "t.csv", index=False, encoding="latin-1")

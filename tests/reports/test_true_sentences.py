@@ -25,7 +25,6 @@ from tests.audited import audited_files
 from tests.reports.report_cases import audited, error, measurement
 
 N = 1_000
-pytestmark = pytest.mark.usefixtures("two_folds")
 RNG = np.random.default_rng(2**41 + 71)
 START = RNG.bit_generator.state
 

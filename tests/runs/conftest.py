@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 from large_tables import SMALLER
 
-from auditor.audit.attempts import linear as attempts, opened
+from auditor.audit.attempts import opened
 from auditor.audit.categorical import attack_records as error_bars
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import error_bars as numeric_redraws
@@ -19,12 +19,6 @@ def large(monkeypatch):
     tables._remembered.clear()
     yield
     tables._remembered.clear()
-
-
-@pytest.fixture
-def few_redraws(monkeypatch):
-    for module, name in ((attempts, "REDRAWS"), (error_bars, "REDRAWS"), (opened, "ROW_REDRAWS")):
-        monkeypatch.setattr(module, name, 3)
 
 
 @pytest.fixture

@@ -68,11 +68,9 @@ CASES = {"a product domain": {}, "equal width": {"data": {"columns": ["salary"],
                                 ("uniform", [0.5, 0.3]), ("uniform-multilevel", [0.5, 0.3]))]}}  # fmt: skip
 
 
-QUICK = ("equal width",)
-
-
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES]
+    "case",
+    [pytest.param(case, marks=() if case == "equal width" else pytest.mark.slow) for case in CASES],
 )
 def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
     document = scenario(

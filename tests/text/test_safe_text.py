@@ -4,7 +4,7 @@ import unicodedata
 
 from auditor.base import _JOINERS, _STEERING, _UNSEEN, clean, escaped
 
-EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
+EVERY = range(sys.maxunicode + 1)
 
 
 def each_character(text):
@@ -16,13 +16,13 @@ def each_character(text):
 
 
 def test_every_character_is_cleaned_as_by_its_category():
-    assert [c for c in EVERY if clean(c) != each_character(c)] == []
+    assert [c for c in map(chr, EVERY) if clean(c) != each_character(c)] == []
 
 
 def test_a_document_with_any_steering_character_is_looked_through():
     assert [
         c
-        for c in EVERY
+        for c in map(chr, EVERY)
         if _STEERING.match(c) and c not in "\n\t\r" and escaped(f'"é{c}"\n') == f'"é{c}"\n'
     ] == []
     for text in ("plain", "é – ✓", "a\u00a0b", "line\nends", "\x7f", "\u2028", "\ufeffé"):

@@ -11,7 +11,14 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise, seed_of
-from auditor.audit.numeric.error_tally import FEWEST_HELD, HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
+from auditor.audit.numeric.error_tally import (
+    FEWEST_HELD,
+    HELD_DRAWS,
+    MOST_AGAIN,
+    ROWS_AGAIN,
+    RUNS,
+    SHARED_VALUES,
+)
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.release import Release, open_release
 from auditor.audit.numeric.views import Gathered
@@ -150,9 +157,16 @@ class Opened:
 
         None for files without a law that can be drawn from.
         """
-        if self._again_scheme is not None:
-            for number in range(draws or ROW_REDRAWS):
-                yield Opened.of(*self._drawn_again(number), self.coalitions)
+        if self._again_scheme is None:
+            return
+        # attacks share small redraws
+        kept, values = self.gathered.drawn, self.again_table.rows * self.release.table.width
+        few = values * self.release.copies <= SHARED_VALUES
+        for number in range(draws or ROW_REDRAWS):
+            found = kept.get(number) or Opened.of(*self._drawn_again(number), ())
+            if few:
+                kept[number] = found
+            yield replace(found, coalitions=self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:

@@ -26,6 +26,7 @@ from auditor.results.records import (
     Distribution,
     ErrorBar,
     InsiderGain,
+    LawTest,
     Measurement,
     PairedCell,
     PairedGain,
@@ -460,14 +461,15 @@ class Attempt:
         Gains over copies chosen before any measurement.
     told : bool
         Whether the attack knows the table's distinct values.
-    gains : dict
-        The insider's gains by pooling.
+    tests, gains : list, dict
+        Tests of the law, and the insider's gains by pooling.
     """
 
     measurements: Measurements
     distributions: list[Distribution]
     paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
     told: bool = False
+    tests: list[LawTest] = field(default_factory=list)
     gains: Pairs[Coalition, InsiderGain] = field(default_factory=dict)
 
     @classmethod

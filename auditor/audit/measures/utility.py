@@ -132,7 +132,7 @@ def is_class(labels: Labels) -> bool:
 
 def folds_of(labels: Labels, use: Utility, seed: int, replicate: int) -> Folds:
     """(training rows, test rows) of each fold; classes are stratified."""
-    from sklearn.model_selection import KFold, StratifiedKFold  # a second to import
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     state = int(stream(seed, "utility", replicate).integers(2**31))
     splitter = StratifiedKFold if is_class(labels) else KFold
@@ -152,13 +152,19 @@ def cross_validate(
     train, test : ndarrays of shape (n, d)
         The same records, for training and for tests.
     """
-    from sklearn import pipeline, preprocessing  # as above
+    from sklearn import config_context, metrics
 
-    scores = []
-    for learn, held in folds:
-        steps = preprocessing.StandardScaler(), model(name, is_class(train_labels))
-        fitted = pipeline.make_pipeline(*steps).fit(train[learn], train_labels[learn])
-        scores.append(fitted.score(test[held], test_labels[held]))
+    scores, classes = [], is_class(train_labels)
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        for learn, held in folds:
+            # half the time of scikit-learn's pipeline
+            x, truth = train[learn], test_labels[held]
+            mean, scale = x.mean(axis=0), x.std(axis=0)
+            scale[scale <= len(x) * np.finfo(float).eps * np.abs(mean)] = 1.0
+            fitted = model(name, classes).fit((x - mean) / scale, train_labels[learn])
+            guess = fitted.predict((test[held] - mean) / scale)
+            score = np.mean(guess == truth) if classes else metrics.r2_score(truth, guess)
+            scores.append(score)
     return np.array(scores, dtype=float)
 
 
@@ -265,7 +271,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     >>> {name: round(value, 6) for name, value in kept(x, -x).items()}
     {'geometry_distances': 0.0, 'geometry_neighbours': 1.0, 'geometry_clusters': 1.0}
     """
-    from sklearn.cluster import KMeans  # a second to import
+    from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import adjusted_rand_score
 

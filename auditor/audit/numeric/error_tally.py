@@ -245,6 +245,8 @@ are steadier, and elsewhere."""
 FEWEST_HELD = 1_000
 """Most records with attacks fitted again to each redraw. Fits to more vary little: fixed fits show
 0.96 of the spread."""
+SHARED_VALUES = 2**17
+"""Most values of a redraw that attacks share: 1 MB."""
 RUNS, HELD_DRAWS = 8, 3
 """Runs of neighbouring records among them, and draws of each on which fitted attacks are held
 fixed: 16 degrees of freedom."""

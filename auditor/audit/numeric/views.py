@@ -235,6 +235,7 @@ class Gathered:
         self._views: dict[str, View] = {}
         self.shares = Shares(table)
         self.shown = cache(lambda: [*table.shown, *scheme.shown(table)])
+        self.drawn: dict[int, Any] = {}
         self.seed = int(rows.rng("guesses").integers(2**63))
         self._trees: dict[str, tuple[RegressionTree, Any]] = {}
 

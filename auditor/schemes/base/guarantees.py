@@ -65,6 +65,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = mu * (mu / 2.0 + math.sqrt(2.0 * math.log(1.0 / delta)))
     if not high <= LARGEST:
         return math.inf
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
     return root(lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0.0, high)
 
 
