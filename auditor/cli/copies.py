@@ -134,7 +134,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.copy_files.append import append_copies
+    from auditor.runs.copy_files.read import append_copies
 
     with one_line_warnings():
         written = append_copies(data, Path(append), earlier, seed, missing, forms, key, repeats)

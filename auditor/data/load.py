@@ -178,7 +178,7 @@ def load_table(
     bare = Table(found.numeric, found.numbers)
     check_width(bare.width)
     bare.check(varied)
-    scan, content = bare.scan, bare.records
+    scan, content = bare.scan, bare.content
     categorical = found.categories(scan)
     if categorical is not None and raw.pieces and not use.dates:
         spelt = tuple(as_spelt(raw.pieces, attribute) for attribute in categorical.attributes)

@@ -11,9 +11,8 @@ from auditor.base import AuditorError, Problem, ScenarioError
 from auditor.base.types import Options
 from auditor.data.table import Bounds, DataUse
 from auditor.registry import PluginParameters
-from auditor.registry.parameters import format_path
+from auditor.registry.parameters import Problems, format_path, plain
 from auditor.scenario.model import CURRENCIES, ByGuarantee, Levels, parse_levels
-from auditor.scenario.problems import Problems, plain
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme

@@ -9,11 +9,11 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.base import AuditorError
 from auditor.base.types import Coalition, Microdata
 from auditor.process.containment import with_plugin_errors
+from auditor.registry.parameters import FormError, plain
 from auditor.runs.arguments import make_plugin
 from auditor.runs.estimate_categories import CategoricalEstimate, estimate_categories
 from auditor.runs.estimate_numbers import Estimate, estimate_numbers
 from auditor.runs.perturb import Release
-from auditor.scenario.problems import FormError, plain
 from auditor.scenario.read_plugins import parse_coalitions, parse_knowledge
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme

@@ -7,13 +7,13 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, pd
-from auditor.data.formats.release_folder import SUFFIXES, table_files
 from auditor.data.source import is_public
 from auditor.data.table import is_file
 from auditor.process.environment import templated
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
 from auditor.runs.attack_files import Request
+from auditor.runs.copy_files.write import SUFFIXES, table_files
 from auditor.runs.estimate import AnyEstimate, knowledge_of
 
 

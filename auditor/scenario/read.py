@@ -30,16 +30,17 @@ from auditor.registry.parameters import (
     Form,
     Found,
     Path,
+    Problems,
     Whole,
     format_path,
     is_number,
     parse_path,
+    plain,
     shown,
 )
 from auditor.results.files import located
 from auditor.results.metrics import WORKS
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, DataUse, Scenario, SchemeUse
-from auditor.scenario.problems import Problems, plain
 from auditor.scenario.read_expectations import (
     Audited,
     parse_utility,

@@ -10,12 +10,21 @@ from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import did_you_mean
 from auditor.base.types import Plain
-from auditor.registry.parameters import FieldError, Form, Path, Whole, parse_path, shown
+from auditor.registry.parameters import (
+    FieldError,
+    Form,
+    Path,
+    Problems,
+    Whole,
+    parse_path,
+    read_entry,
+    shown,
+    split,
+)
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.results.records import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, Utility
-from auditor.scenario.problems import Problems, read_entry, split
 from auditor.scenario.read_plugins import id_of, parse_coalitions, parse_knowledge
 
 REMEDIES = {

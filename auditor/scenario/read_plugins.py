@@ -28,7 +28,7 @@ from auditor.base.types import Plain
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.table import DataUse
 from auditor.process.containment import contained
-from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
+from auditor.registry.parameters import FieldError, Form, Path, Problems, Whole, read_entry, shown
 from auditor.results.files import located, split_name, with_reading
 from auditor.scenario.model import (
     CURRENCIES,
@@ -40,7 +40,6 @@ from auditor.scenario.model import (
     SchemeUse,
     parse_levels,
 )
-from auditor.scenario.problems import Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
 
 

@@ -23,8 +23,8 @@ from auditor.base.types import Array, Names
 from auditor.data.table import Bounds, DataUse, spans
 from auditor.numerics.statistics import root
 from auditor.process.containment import contained
+from auditor.registry.parameters import Problems
 from auditor.scenario.model import ByGuarantee, SchemeUse
-from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Figure, Guarantees
 from auditor.schemes.base.noise_density import LATTICE

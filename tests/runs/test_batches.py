@@ -11,7 +11,7 @@ import auditor
 from auditor import AuditorError, read_release
 from auditor.base import AuditorWarning
 from auditor.data.microdata import as_table
-from auditor.runs.copy_files.append import append_copies
+from auditor.runs.copy_files.read import append_copies
 from auditor.runs.copy_files.write import write_copies
 from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments

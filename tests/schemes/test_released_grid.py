@@ -130,7 +130,7 @@ def umask(request):
 def test_copies_are_their_owner_s_alone_and_the_manifest_follows_the_umask(
     tmp_path, monkeypatch, umask
 ):
-    from auditor.data.formats import release_folder as writing
+    from auditor.runs.copy_files import write as writing
 
     modes, append = [], writing._File.append
 
