@@ -171,9 +171,9 @@ def _release(
     **others: Any,
 ) -> None:
     from auditor.registry import get
-    from auditor.runs.arguments import make_plugin
     from auditor.runs.copy_files.draw import Treatment
     from auditor.runs.copy_files.write import write_copies
+    from auditor.scenario.arguments import make_plugin
 
     asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
     stated = {currency: values for currency, values in asked if values is not None}
@@ -234,7 +234,7 @@ def attack(output: str | None, **options: Any) -> None:
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
     original.
     """
-    from auditor.runs.attack_files import Request, attack_files
+    from auditor.runs.copy_files.read import Request, attack_files
     from auditor.runs.estimate_files import check_output, described, write_estimate
 
     warn_of_broken_plugins()

@@ -430,8 +430,9 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
             here = {"name": here}
         if isinstance(here, dict) and isinstance(element, str):
             return here | {element: changed(here.get(element), here, (*at, element), depth + 1)}
-        place = f"nothing can be set at {shortened(format_path(path), 120)}"
-        raise AuditorError(f"{_place(path, depth)} is {kind_of(here)}, so {place}")
+        raise AuditorError(
+            f"{_place(path, depth)} is {kind_of(here)}, so nothing can be set at {shortened(format_path(path), 120)}"
+        )
 
     return cast("Value", changed(value, None, (), 0))
 
@@ -481,8 +482,10 @@ def _item_numbers(items: list[Value], path: Path, depth: int) -> list[int]:
     if len(found) == 1:
         return found
     if found:
-        advice = f"{', '.join(f'[{n}]' for n in found)}; choose by number or id"
-        raise AuditorError(f"{where} has several items named {quoted(element)}: {advice}")
+        raise AuditorError(
+            f"{where} has several items named {quoted(element)}: {', '.join(f'[{n}]' for n in found)}; choose by "
+            "number or id"
+        )
     known = (name for name in (*ids.values(), *names.values()) if isinstance(name, str))
     hint = did_you_mean(element, known)
     raise AuditorError(f"{where} is a list of {count}, none named {quoted(element)}{hint}")

@@ -85,8 +85,10 @@ def _expectation(
     path: Path = ("expect", number)
     name, where = split(item)
     if not isinstance(name, str):
-        wanted = "one expectation, as `no-collusion-gain: {scheme: corner-wave}`"
-        problems.add(path, f"must be {wanted}; got {shown(item)}")
+        problems.add(
+            path,
+            f"must be one expectation, as `no-collusion-gain: {{scheme: corner-wave}}`; got {shown(item)}",
+        )
         return None
     if not (isinstance(item, str) or "name" in item):
         path = (*path, name)
@@ -143,8 +145,9 @@ def _resolved(path: Path, where: Plain, problems: Problems, audited: Audited) ->
         for name in wanted if isinstance(wanted, list) else [wanted]:
             if name and known and name not in known and name not in kinds:
                 hint = did_you_mean(name, known)
-                message = f"names no {field} of this scenario: {shown(name)}{hint}"
-                problems.add((*path, field), message)
+                problems.add(
+                    (*path, field), f"names no {field} of this scenario: {shown(name)}{hint}"
+                )
     swept = where.get("sweep")
     for key, value in swept.items() if isinstance(swept, dict) else ():
         place = (*path, "sweep", key)

@@ -11,13 +11,12 @@ from hypothesis import given, strategies as st
 
 import auditor
 from auditor import AuditorError
-from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files.read import read_release
 from auditor.runs.copy_files.write import write_copies
-from auditor.schemes.base.additive import ORIGINAL
+from auditor.runs.perturb import as_table
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import ORIGINAL, CornerWave
 from auditor.schemes.draw import released_grid
 from tests.schemes.low_order_bits import determined
 

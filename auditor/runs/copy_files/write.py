@@ -44,7 +44,6 @@ from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.results.files import located, lock_folder, publish, write_atomically, writing
 from auditor.results.table_register import key_name, register_release
-from auditor.runs.arguments import checked_levels, make_plugin, parsed_levels, sized_by
 from auditor.runs.copy_files.draw import (
     AS_DRAWN,
     Asked,
@@ -54,6 +53,7 @@ from auditor.runs.copy_files.draw import (
     Treatment,
     drawn_copies,
 )
+from auditor.scenario.arguments import checked_levels, make_plugin, parsed_levels, sized_by
 from auditor.schemes.divisible_noise import ProcessScheme
 
 
@@ -179,8 +179,12 @@ def _earlier_copies(folder: Path, force: bool) -> set[str]:
         raise AuditorError(
             f"{folder}: holds {what}, and a second one would average out with it; {instead}"
         )
-    lost = "it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
-    warn_owner([f"{folder}: {what} is lost: {lost}"])
+    warn_owner(
+        [
+            f"{folder}: {what} is lost: it can no longer be extended or appended to, and whoever has its copies "
+            "can average them with the new ones"
+        ]
+    )
     return found
 
 
