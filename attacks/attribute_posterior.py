@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.single_copy import Histogram, Method, combined_noise, filter_map, reconstruct
+from auditor.adversary.attack import filter_map
+from auditor.adversary.view import Histogram, Method, combined_noise, reconstruct
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import deviations, quotient
 from auditor.plugin import (
@@ -271,7 +272,7 @@ class UnivariateReconstruction(LinearAttack):
     reconstructed`` is the paper's: ``f_X`` is estimated from the copies, flat in every bin, and the
     integrals are exact, for noise of any law.
 
-    Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``); a
+    Copies are averaged with minimum-variance weights (``auditor.adversary.view``); a
     reconstructed prior under other noise than Gaussian uses all copies (``_channel``).
 
     Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal. A reconstructed
@@ -494,7 +495,7 @@ class MaximumAPosteriori(RowAttack):
     | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
     | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-    ``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde``
+    ``histogram`` is reconstructed (``auditor.adversary.view``) and flat in every bin. ``kde``
     smooths it by a normal kernel one bin wide. ``known`` is the table's own value shares, with
     ``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values. These treat
     attributes one at a time, as the Gaussian prior does under other noise. ``histogram`` with

@@ -16,12 +16,8 @@ shape the estimate equals ``llse``.
 
 import numpy as np
 
-from auditor.adversary.single_copy import (
-    CovarianceSource,
-    combined_noise,
-    estimated_covariance,
-    filter_map,
-)
+from auditor.adversary.attack import filter_map
+from auditor.adversary.view import CovarianceSource, combined_noise, estimated_covariance
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Affine,

@@ -40,7 +40,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.single_copy import combined_noise, estimated_covariance
+from auditor.adversary.view import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.plugin import (

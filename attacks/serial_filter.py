@@ -5,7 +5,7 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
+| ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.view`` |
 | ``m_t`` | the mean, a trend, means by place in seasons, and strong spectral lines | (N,) | ``_spectra.Lines`` |
 | ``K_X, K_Z`` | covariance of the data about ``m``, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − m)`` of variance 1 with noise ν | (N, r), (r,) | |
@@ -38,7 +38,7 @@ from itertools import chain
 
 import numpy as np
 
-from auditor.adversary.single_copy import combined_noise
+from auditor.adversary.view import combined_noise
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Autoregression, Pencil, clip_to_psd, quotient
 from auditor.plugin import (

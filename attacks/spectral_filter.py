@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.single_copy import (
+from auditor.adversary.attack import filter_map
+from auditor.adversary.view import (
     CovarianceSource,
+    combinations,
     combined_noise,
     estimated_covariance,
-    filter_map,
     noise_of,
 )
-from auditor.adversary.view import combinations
 from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import descending_eigen, noise_edge, projection_error_range
 from auditor.plugin import (
@@ -107,7 +107,7 @@ class SpectralFilter(SampleFilter):
     | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
     | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
 
-    Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise
+    Copies are averaged with minimum-variance weights (``auditor.adversary.view``). Coloured noise
     is treated as white with its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge
     limits the filter to its rows.
     """

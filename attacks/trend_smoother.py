@@ -25,7 +25,7 @@ from itertools import product
 
 import numpy as np
 
-from auditor.adversary.single_copy import combined_noise
+from auditor.adversary.view import combined_noise
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Array,

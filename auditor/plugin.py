@@ -79,7 +79,6 @@ from auditor.data.source import Outline, RecordLaw, RecordShape, Source, Table
 from auditor.expectations.base import Evidence, Expectation, Filter, Judgement
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.comparison import Renderer
-from auditor.schemes.base.additive import AdditiveScheme, Step, stream
 from auditor.schemes.base.noise_law import (
     DenseNoise,
     KroneckerNoise,
@@ -88,6 +87,7 @@ from auditor.schemes.base.noise_law import (
     Transform,
 )
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
+from auditor.schemes.corner_wave import AdditiveScheme, Step, stream
 from auditor.schemes.linear_maps import TransformScheme
 from auditor.schemes.replacement.base import Copies, UniformLaw, UniformScheme
 

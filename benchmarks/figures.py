@@ -30,7 +30,7 @@ from auditor.numerics.statistics import quantile
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import cells, pooled
-from auditor.schemes.base.scheme import Key, RowsOf, table_moments
+from auditor.schemes.base.scheme import Key, table_moments
 
 Part = dict[str, Any]
 
@@ -292,7 +292,7 @@ def asked_of(algorithm: str, table: Table, n: int, M: int) -> Callable[[], None]
     def make(until: int, existing: int) -> None:
         sampler = made.sampler(levels[:until], moments, key, existing)
         for index, (a, b) in enumerate(bounds):
-            sampler.block(index, table.read(a, b), RowsOf(copies[:until], a, b), existing)
+            sampler.block(index, table.read(a, b), [copy[a:b] for copy in copies[:until]], existing)
 
     if out:
         make(out, 0)

@@ -1,10 +1,10 @@
 import numpy as np
 
 import auditor
-from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
 from auditor.results.records import Measurement
+from auditor.runs.perturb import as_table
 from auditor.schemes.base.scheme import Key, table_moments
 
 NO_LEARNER = [{"estimated": {"rows": 50}}]

@@ -7,9 +7,8 @@ from scipy.special import ndtr, ndtri
 
 from auditor import registry
 from auditor.schemes import divisible_noise
-from auditor.schemes.base.additive import ORIGINAL, Step, bridge_plan
 from auditor.schemes.base.scheme import Case
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import ORIGINAL, CornerWave, Step, bridge_plan
 from auditor.schemes.planted import (
     Bands,
     MaxForMin,

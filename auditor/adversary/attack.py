@@ -142,8 +142,10 @@ def check_shape(affine: Affine, view: View) -> None:
     check_real(affine.weights, affine.offset, *(() if affine.known is None else (affine.known,)))
     N, shape = view.width, np.shape(affine.weights)
     if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
-        shapes = f"weights of shape {shape} and an offset of shape {np.shape(affine.offset)}"
-        raise PluginError(f"the attack returned {shapes} for {N} attributes")
+        raise PluginError(
+            f"the attack returned weights of shape {shape} and an offset of shape {np.shape(affine.offset)} for "
+            f"{N} attributes"
+        )
     if affine.known is None:
         return
     unknown = np.setdiff1d(np.arange(N), view.known_columns)
@@ -153,6 +155,15 @@ def check_shape(affine: Affine, view: View) -> None:
         or affine.known[:, unknown].any()
     ):
         raise PluginError("the attack weighs true values that its adversary does not know")
+
+
+def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
+    """``x̂ = m + F(Σ w_i y_i − m)`` as a map of the stacked copies.
+
+    ``fixed``: F, (N, N), and m, (N,), depend on the law alone.
+    """
+    m = mean - view.centre
+    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), m - F @ m, fixed)
 
 
 class Cost(NamedTuple):

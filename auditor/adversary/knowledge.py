@@ -279,16 +279,21 @@ def _check_tree(tree: Split | Leaf | None) -> None:
             return
         low, high = within.get(node.split, (-math.inf, math.inf))
         if not low < node.at < high:
-            why = f"must be above {low:g} and below {high:g}, as the splits above it are"
-            raise FieldError(f"{why}; got {node.at:g}", *place, "at")
+            raise FieldError(
+                f"must be above {low:g} and below {high:g}, as the splits above it are; got {node.at:g}",
+                *place,
+                "at",
+            )
         walk(node.below, within | {node.split: (low, node.at)}, (*place, "below"))
         walk(node.above, within | {node.split: (node.at, high)}, (*place, "above"))
 
     walk(tree, {}, ("tree",))
     stated = [share for share in shares if share is not None]
     if stated and len(stated) < len(shares):
-        have = f"{len(stated)} of {len(shares)} have one"
-        raise FieldError(f"must state the share of every leaf or of none; {have}", "tree")
+        raise FieldError(
+            f"must state the share of every leaf or of none; {len(stated)} of {len(shares)} have one",
+            "tree",
+        )
     if stated and abs(sum(stated) - 1.0) > SHARES_OFF:
         raise FieldError(f"must have shares that sum to 1; got {sum(stated):g}", "tree")
 

@@ -500,8 +500,9 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
             f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}", ("rows",)
         )
     if isinstance(knowledge, KnownRecords) and knowledge.count >= table.rows:
-        needed = f"needs {knowledge.count:,} records, and at least one to attack"
-        raise AuditorError(f"{needed}; the table has {table.rows:,}")
+        raise AuditorError(
+            f"needs {knowledge.count:,} records, and at least one to attack; the table has {table.rows:,}"
+        )
     if isinstance(knowledge, PublishedModel):
         for place, name in enumerate(knowledge.predictors or ()):
             _check_column(name, table, ("predictors", place))

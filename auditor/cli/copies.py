@@ -134,7 +134,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.copy_files.append import append_copies
+    from auditor.runs.copy_files.read import append_copies
 
     with one_line_warnings():
         written = append_copies(data, Path(append), earlier, seed, missing, forms, key, repeats)
@@ -171,9 +171,9 @@ def _release(
     **others: Any,
 ) -> None:
     from auditor.registry import get
-    from auditor.runs.arguments import make_plugin
     from auditor.runs.copy_files.draw import Treatment
     from auditor.runs.copy_files.write import write_copies
+    from auditor.scenario.arguments import make_plugin
 
     asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
     stated = {currency: values for currency, values in asked if values is not None}
@@ -234,7 +234,7 @@ def attack(output: str | None, **options: Any) -> None:
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
     original.
     """
-    from auditor.runs.attack_files import Request, attack_files
+    from auditor.runs.copy_files.read import Request, attack_files
     from auditor.runs.estimate_files import check_output, described, write_estimate
 
     warn_of_broken_plugins()

@@ -140,9 +140,9 @@ def _audited(
     resume: bool,
     quiet: bool,
 ) -> AuditResult:
-    from auditor.runs.finished_tasks import Keep
     from auditor.runs.output import shown
     from auditor.runs.run_scenario import run_scenario
+    from auditor.runs.tasks import Keep
 
     keep = Keep(
         folder,

@@ -111,8 +111,11 @@ def _part(X: Array, Y: Array) -> Finding | None:
     )
     if wrong is None:
         return None
-    finding = f"are not the original's all through: from about {wrong / count:.0%} of the table on they differ"
-    return Finding(True, f"{finding}; is one lost, or one too many?")
+    return Finding(
+        True,
+        f"are not the original's all through: from about {wrong / count:.0%} of the table on they differ; is "
+        "one lost, or one too many?",
+    )
 
 
 def relation(
@@ -310,8 +313,10 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
         if part.width == table.width
         else f", in {listed(part.attributes)}, which all copies have"
     )
-    kept = f"{len(rows):,} of {counted(table.rows, 'record')}"
-    notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
+    notes.append(
+        f"audited are {len(rows):,} of {counted(table.rows, 'record')}, those that the original and all "
+        f"copies have in full{which}"
+    )
     if table.width * len(copies) <= MOST_CELLS:
         notes.append("`every-cell`, a linear fit to the originals, attacks all records and columns")
     rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]

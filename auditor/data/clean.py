@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from auditor.base import DataError, counted, listed, nearest, pd, quoted
-from auditor.base.types import Array, Flags, Names, frozen, unprinted
+from auditor.base.types import Array, Flags, Names, unprinted
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -43,24 +43,6 @@ from auditor.numerics.blocks import row_blocks, seal
 Read = Callable[[Names], Iterable[Frame]]
 """Yields some columns of the records, in order, from the start at every call."""
 T = TypeVar("T")
-
-
-@frozen
-class Asked:
-    """A scenario's selection of records.
-
-    Attributes
-    ----------
-    named
-        Whether the user named the columns, so that booleans mean 0 and 1.
-    large
-        Whether records stay out of memory.
-    """
-
-    rows: int | None
-    missing: Gaps
-    named: bool
-    large: bool = False
 
 
 @unprinted
@@ -130,10 +112,25 @@ class Cleaned:
         return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 
-def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Cleaned:
+def cleaned(
+    read: Read,
+    names: Names,
+    chosen: Categories,
+    least: int | None = None,
+    missing: Gaps = "keep",
+    named: bool = True,
+    large: bool = False,
+) -> Cleaned:
     """Records as numbers and codes.
 
     With categories, columns that the user did not name must be numeric and vary.
+
+    Parameters
+    ----------
+    named
+        Whether the user named the columns, so that booleans mean 0 and 1.
+    large
+        Whether records stay out of memory.
 
     Raises
     ------
@@ -147,12 +144,12 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         )
     if not names:
         raise DataError("no column is left to audit; name one with `columns:`", ("columns",))
-    drop, domains = asked.missing == "drop", chosen.domains
-    raw, columns = _converted(read, names, domains, asked.large)
+    drop, domains = missing == "drop", chosen.domains
+    raw, columns = _converted(read, names, domains, large)
     rows = raw.shape[0]
-    check_rows(rows, asked.rows)
+    check_rows(rows, least)
     every, varied = list(names), _varied(raw, columns)
-    if chosen.columns and not asked.named:
+    if chosen.columns and not named:
         names = [name for name in names if name in chosen.columns or name in varied]
     required = tuple(names) if drop and any(columns[name].missing.count for name in names) else ()
     if required:
@@ -161,7 +158,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         raw = _gathered(
             (x[~np.isnan(x[:, usable]).any(axis=1)] for x in _blocks(raw, len(every))),
             raw.shape[1],
-            asked.large,
+            large,
         )
         varied = _varied(raw, columns)
     blank = [name for name in domains if columns[name].missing.count]
@@ -175,14 +172,14 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         for name in names
         if name not in chosen.beside and (name not in domains or name in varied)
     )
-    _check_numbers(numeric, [columns[name] for name in numeric], rows, asked)
+    _check_numbers(numeric, [columns[name] for name in numeric], rows, missing, named)
     if drop and raw.shape[0] < 2:
         raise DataError(
             f"an audit needs at least 2 records; `missing: drop` leaves {counted(raw.shape[0], 'record')}"
         )
     places = [every.index(name) for name in numeric]
     fill, blanks = np.full(1, np.nan), None
-    if asked.missing == "mean" and any(columns[name].missing.count for name in numeric):
+    if missing == "mean" and any(columns[name].missing.count for name in numeric):
         fill, blanks = _means(raw, places)
     coders = [
         columns[name].coder(name, domain, _codes(raw, len(every) + k))
@@ -194,9 +191,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         codes = [new[x[:, len(every) + k].astype(int)] for k, (_, new) in enumerate(coders)]
         return np.column_stack([numbers, *codes])
 
-    content = _gathered(
-        map(final, _blocks(raw, raw.shape[1])), len(places) + len(coders), asked.large
-    )
+    content = _gathered(map(final, _blocks(raw, raw.shape[1])), len(places) + len(coders), large)
     return Cleaned(
         numeric,
         required,
@@ -204,7 +199,7 @@ def cleaned(read: Read, names: Names, asked: Asked, chosen: Categories) -> Clean
         tuple(attribute for attribute, _ in coders),
         blanks,
         chosen.bins,
-        partial(cleaned, read, tuple(every), asked, chosen),
+        partial(cleaned, read, tuple(every), chosen, least, missing, named, large),
     )
 
 
@@ -397,10 +392,11 @@ class Column:
         return f"holds text, not numbers ({self.text.where('such cell')})"
 
 
-def _check_numbers(names: Names, columns: Sequence[Column], rows: int, asked: Asked) -> None:
+def _check_numbers(
+    names: Names, columns: Sequence[Column], rows: int, missing: Gaps, named: bool
+) -> None:
     unfit = [
-        not column.is_number or (column.kinds == {"booleans"} and not asked.named)
-        for column in columns
+        not column.is_number or (column.kinds == {"booleans"} and not named) for column in columns
     ]
     usable = [
         name
@@ -414,10 +410,10 @@ def _check_numbers(names: Names, columns: Sequence[Column], rows: int, asked: As
         [column.infinite.count > 0 for column in columns],
         lambda j: f"has {columns[j].infinite.where('infinite value')}",
     )
-    if asked.missing != "keep":
+    if missing != "keep":
         empty = [column.missing.count >= rows for column in columns]
         refuse_columns(names, empty, lambda j: "has no values at all")
-    if asked.missing == "refuse":
+    if missing == "refuse":
         refuse_columns(
             names,
             [column.missing.count > 0 for column in columns],

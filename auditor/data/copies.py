@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from auditor.base import AuditorError, DataError, listed, nearest, pd, quoted, scipy
 from auditor.base.types import Array, Codes, Flags, Indices, Names, unprinted
-from auditor.data.clean import Asked, cleaned
+from auditor.data.clean import cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
     CategoricalTable,
@@ -210,13 +210,14 @@ def copy_file(name: str, base: Path | None, original: str) -> Path:
 def check_joined_by_row(asked: DataUse) -> None:
     """Refuse matching by row if data are reordered or incomplete."""
     if asked.order is not None:
-        alike = "sort all files alike, and leave `data.order` out"
         raise AuditorError(
-            f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}"
+            f"published copies are in the original's own order: sort all files alike, and leave `data.order` out, or {JOIN_REMEDY}"
         )
     if asked.missing == "drop" and asked.rows is not None:
-        unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
-        raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
+        raise AuditorError(
+            "with `rows` and `missing: drop` together nobody can tell which records the copies still match; "
+            f"{JOIN_REMEDY}"
+        )
 
 
 def read_copy(
@@ -248,7 +249,7 @@ def read_copy(
         values = np.full((len(frame), len(names)), np.nan)
         if data is None:
             had = [name for name in names if name in frame]
-            found = cleaned(lambda _: [frame], had, Asked(None, "keep", True), Categories())
+            found = cleaned(lambda _: [frame], had, Categories())
             values[:, [names.index(name) for name in had]] = found.numbers
             said = ~np.isnan(values).all(axis=0)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -302,8 +303,10 @@ def _matched(
         kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
         places = np.arange(len(kept))
         if len(kept) < rows or (exact and len(kept) > rows):
-            unequal = f"has {len(kept):,} rows where the original has {rows:,}; rows must match one to one{why}"
-            raise AuditorError(f"{path.name}: {unequal}; or {JOIN_REMEDY}")
+            raise AuditorError(
+                f"{path.name}: has {len(kept):,} rows where the original has {rows:,}; rows must match one to "
+                f"one{why}; or {JOIN_REMEDY}"
+            )
     else:
         known = header(path)
         if keys.name not in known:
@@ -358,8 +361,9 @@ def _columns(
                 there = np.isfinite(x)
                 frame[column] = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)(x)
             if column in frame:
-                which = f"column {quoted(column)} is read from {quoted(name)}, which follows it"
-                notes.append(f"{quoted(path.name)}: {which}")
+                notes.append(
+                    f"{quoted(path.name)}: column {quoted(column)} is read from {quoted(name)}, which follows it"
+                )
     still = [name for name in lacking if name not in frame]
     if data is not None and still:
         read_columns(name_of(path), still)  # raises the error
@@ -394,8 +398,12 @@ def _codes(column: Series, attribute: Attribute) -> Array:
     name, given = attribute.name, column.notna().to_numpy()
     if attribute.edges is not None and kind_of(column[given]) == "numbers":
         return np.where(given, bin_codes(column_floats(column), attribute.edges), np.nan)
-    outside = f"outside the original's domain; declare every value that a copy may show, as `categorical: {{{name}: [...]}}`"
-    return coded_in(attribute.labels, name, column, outside)
+    return coded_in(
+        attribute.labels,
+        name,
+        column,
+        f"outside the original's domain; declare every value that a copy may show, as `categorical: {{{name}: [...]}}`",
+    )
 
 
 MOST_COLUMNS = 40

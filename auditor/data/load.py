@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from auditor.base import DataError, PluginError, counted, listed, nearest, pd, quoted
 from auditor.base.types import Array, Generator, Indices, Names, Options, frozen
-from auditor.data.clean import Asked, Read, cleaned
+from auditor.data.clean import Read, cleaned
 from auditor.data.columns import scan
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
 from auditor.data.columns.checks import (
@@ -169,7 +169,7 @@ def load_table(
         held = list(raw.read(names))
     if not is_large:
         read = partial(_held, held)
-    found = cleaned(read, names, Asked(rows, missing, use.columns is not None, is_large), chosen)
+    found = cleaned(read, names, chosen, rows, missing, use.columns is not None, is_large)
     if is_changed and found.required:
         complete = are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
@@ -178,7 +178,7 @@ def load_table(
     bare = Table(found.numeric, found.numbers)
     check_width(bare.width)
     bare.check(varied)
-    scan, content = bare.scan, bare.records
+    scan, content = bare.scan, bare.content
     categorical = found.categories(scan)
     if categorical is not None and raw.pieces and not use.dates:
         spelt = tuple(as_spelt(raw.pieces, attribute) for attribute in categorical.attributes)
@@ -314,8 +314,10 @@ def _check_weights(name: str, cells: Series) -> None:
     w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
     if len(bad):
-        why = f"weights are numbers of at least 0, and record {bad[0] + 1} has none"
-        raise DataError(f"column {quoted(name)}: {why} ({counted(len(bad), 'record')})")
+        raise DataError(
+            f"column {quoted(name)}: weights are numbers of at least 0, and record {bad[0] + 1} has none "
+            f"({counted(len(bad), 'record')})"
+        )
     if not w.any():
         raise DataError(f"column {quoted(name)}: all weights are 0")
 

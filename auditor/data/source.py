@@ -163,6 +163,12 @@ OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 """Options of every source in addition to its own parameters."""
 
 
+CONVERTING = (
+    "order key unit weight shown first_batch bin categorical hierarchies dates bounds".split()
+)
+"""Requests that change the source's columns."""
+
+
 def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     """Table of which ``make`` builds the records on first use; else None.
 
@@ -171,34 +177,28 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     DataError
         The source refuses the request.
     """
-    if is_file(use.source) or not use.as_stored:
+    if is_file(use.source) or any(getattr(use, field) for field in CONVERTING):
         return None
     with asked_source(use.source, use.parameters, use.rows) as made:
         known = made.outline(use.rows)
         if known is None:
             return None
         N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
-        if (
-            mean.shape != (N,)
-            or K.shape != (N, N)
-            or not np.isfinite([mean @ mean, np.abs(K).sum()]).all()
-        ):
+        sizes = mean.shape == (N,) and K.shape == (N, N)
+        if not (sizes and np.isfinite([mean @ mean, np.abs(K).sum()]).all()):
             raise PluginError(
                 f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None"
             )
         names = tuple(select(known.columns, use.columns, made.labels))
-        places = [known.columns.index(name) for name in names]
-        moments = mean[places], K[np.ix_(places, places)]
     check_rows(known.rows, use.rows)
-    content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
+    places = [known.columns.index(name) for name in names]
     return Table(
         names,
-        content,
+        Promised((known.rows, len(names)), make),
         use.source,
-        made.description,
-        made.licence,
         standardized=use.standardize,
-        dropped=dropped,
+        dropped=use.missing == "drop",
+        stated=(mean[places], K[np.ix_(places, places)]),
     )
 
 

@@ -66,16 +66,13 @@ class Cut:
 
 @unprinted
 class Promised:
-    """Records made on first use, with moments before standardisation."""
+    """Records that ``make`` loads on first use, and remembers."""
 
     shape: tuple[int, int]
-    moments: Pair
     make: Callable[[], Table]
 
-    @cached_property
-    def table(self) -> Table:
-        """Table with its records."""
-        return self.make()
+    def __getitem__(self, rows: slice) -> Array:
+        return self.make().content[rows]
 
 
 class ShownColumn(NamedTuple):
@@ -124,6 +121,8 @@ class Table:
         Records of the first batch, to which noise is scaled.
     population
         Finds the population covariance, (N, N), if stated.
+    stated
+        Moments that the source states, before standardisation.
     """
 
     attributes: tuple[str, ...]
@@ -145,6 +144,7 @@ class Table:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     first_batch: int | None = None
     population: Callable[[], Array | None] | None = None
+    stated: Pair | None = None
 
     @property
     def rows(self) -> int:
@@ -164,14 +164,9 @@ class Table:
         )
 
     @property
-    def records(self) -> Array | FileRows:
-        """Content, made on first use."""
-        return self.content.table.records if isinstance(self.content, Promised) else self.content
-
-    @property
     def values(self) -> Array:
         """All records, (n, N); reads a large file into memory each time."""
-        return self.records[:]
+        return self.content[:]
 
     @property
     def unit_size(self) -> int:
@@ -230,7 +225,7 @@ class Table:
         )
 
     def _bare(self, content: Array, rows: Any) -> Table:
-        names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
+        names = "categorical scanned keys blanks cut first_batch population stated".split()
         whole: Plain = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
         shown = self.shown_in(rows)
@@ -252,7 +247,7 @@ class Table:
 
     def read(self, start: int, stop: int) -> Array:
         """Rows ``start:stop``, (stop − start, N), read-only."""
-        return self.records[start:stop]
+        return self.content[start:stop]
 
     def check(self, varied: bool = True) -> None:
         """Refuse extreme variances, and constant columns if they must vary."""
@@ -276,7 +271,7 @@ class Table:
     def scan(self) -> Scan:
         """Scan of the records before standardisation."""
         if isinstance(self.content, Promised):
-            return self.content.table.scan
+            return self.content.make().scan
         return scan(self.read, self.rows, self.width) if self.scanned is None else self.scanned
 
     @cached_property
@@ -293,17 +288,13 @@ class Table:
         """Questions to the owner on the first records."""
         return (
             []
-            if self.standardized or isinstance(self.content, Promised)
+            if self.standardized
             else missing_codes(self.attributes, self.read(0, min(self.rows, LOOKED_AT)))
         )
 
     def moments(self) -> Pair:
         """Exact mean, (N,), and covariance with divisor n, (N, N)."""
-        mean, K = (
-            self.content.moments
-            if isinstance(self.content, Promised)
-            else (self.scan.mean, self.scan.covariance)
-        )
+        mean, K = self.stated or (self.scan.mean, self.scan.covariance)
         if not self.standardized:
             return mean, K
         std = np.sqrt(np.diag(K))
@@ -495,9 +486,6 @@ NOT_AUDITED = {
     "weight": ": records are weighed by a column that is not",
     "shown": "",
 }
-CONVERTING = (
-    "order key unit weight shown first_batch bin categorical hierarchies dates bounds".split()
-)
 
 
 def _rounded_or_public(stated: Any) -> Any:
@@ -581,11 +569,6 @@ class DataUse(Form):
                 if name in (*audited, *self.bin):
                     raise FieldError(f"names column {name!r}, which is audited{why}", of)
         return self
-
-    @property
-    def as_stored(self) -> bool:
-        """Whether the source's columns are neither joined, ordered nor converted."""
-        return not any(getattr(self, field) for field in CONVERTING)
 
     def spec(self) -> Plain:
         """Request in scenario form, with defaults."""

@@ -26,8 +26,17 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Coalition
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, identity, place, worst
-from auditor.expectations.noise_follows_law import by_guarantees, contradiction
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    by_guarantees,
+    contradiction,
+    identity,
+    place,
+    worst,
+)
 from auditor.numerics.statistics import (
     Z_95,
     holm,
@@ -400,8 +409,12 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
     gain = largest.theory or 0.0
     # rounding is 0 by then (auditor.audit.numeric.error_bars.collusion_gain)
     if gain > SAME:
-        cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
-        return Judgement("fails", f"by theory: {cell} gains {_share(gain)}", gain)
+        return Judgement(
+            "fails",
+            f"by theory: {largest.attack} on {largest.scheme}, copies {describe(largest.coalition)} gains "
+            f"{_share(gain)}",
+            gain,
+        )
     return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)
 
 

@@ -132,8 +132,12 @@ def judge_pairs(pairs: Pairs, slack: float, metric: str) -> Judgement:
     at = max(range(len(tests)), key=lambda k: (-VERDICTS.index(verdicts[k]), tests[k][0]))
     compared = " ≤ ".join(_where(cell[0]) for cell in pairs[at])
     difference, error, _ = tests[at]
-    why = f"closest of {len(pairs)}: {compared}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
-    return Judgement(worst(verdicts), why, difference, slack)
+    return Judgement(
+        worst(verdicts),
+        f"closest of {len(pairs)}: {compared}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}",
+        difference,
+        slack,
+    )
 
 
 def _where(one: Measurement) -> str:

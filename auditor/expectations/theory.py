@@ -225,8 +225,12 @@ class Theorem3(Expectation):
         for group, value in zip(groups, expected, strict=True):
             stated = mean_theory(group) or 0.0
             if abs(stated - value) > 1e-9:
-                why = f"the stated law gives {stated:.6g} where Theorem 3 has {value:.6g} (copies {describe(group[0].coalition)})"
-                return Judgement("fails", why, stated, value)
+                return Judgement(
+                    "fails",
+                    f"the stated law gives {stated:.6g} where Theorem 3 has {value:.6g} (copies {describe(group[0].coalition)})",
+                    stated,
+                    value,
+                )
         return compare(groups, expected, filters.resolution)
 
 
@@ -324,6 +328,10 @@ class AboveBound(Expectation):
                 "fails", f"{wrong} of {counted} {are} broken; the worst: {nearest_to}", value, bound
             )
         if coarse:
-            why = f"{coarse} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
-            return Judgement("undecided", why, value, bound)
+            return Judgement(
+                "undecided",
+                f"{coarse} of {counted} are of cells measured too coarsely to tell; add rows or replicates",
+                value,
+                bound,
+            )
         return Judgement("holds", f"{counted} kept; the nearest: {nearest_to}", value, bound)

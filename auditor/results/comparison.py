@@ -188,9 +188,10 @@ def _more_exposed(before: Cells, after: Cells) -> list[str]:
         (left, error), (was, was_error) = pooled(group), pooled(strongest[place])
         reach = Z_95 * hypot(error or 0.0, was_error or 0.0)
         if was - left > max(reach, NOTICED * was):
-            first = f"{_label(group[0])}: leaves {100 * left:.3g} % of the variance unknown"
-            other = f"{100 * was:.3g} % ({_label(strongest[place][0])})"
-            lines.append(f"{first}, and was not tried; the strongest that was leaves {other}")
+            lines.append(
+                f"{_label(group[0])}: leaves {100 * left:.3g} % of the variance unknown, and was not tried; the "
+                f"strongest that was leaves {100 * was:.3g} % ({_label(strongest[place][0])})"
+            )
     return lines
 
 

@@ -22,7 +22,7 @@ docs/privacy.md states how precisely a record can still be located.
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import sqrt
 from typing import Any
@@ -64,22 +64,25 @@ def disclosed(result: Any) -> Any:
     bounded = {
         use["id"] for use in result.scenario.get("schemes", ()) if use.get("noise") == "bounds"
     }
+
+    def released(
+        parts: Iterable[Any], rounded_part: Callable[[Any, DataSummary], Any]
+    ) -> list[Any]:
+        tables = ((each, _table(result.data, each.sweep)) for each in parts)
+        return [
+            each if table.disclosure != "private" else rounded_part(each, table)
+            for each, table in tables
+            if not _too_few(table)
+        ]
+
     return result.model_copy(
         update={
             "data": [_summary(table) if table in private else table for table in result.data],
             "measurements": _measurements(
                 Measurements.of(result.measurements), result.data, bounded
             ),
-            "distributions": [
-                spread
-                for each in result.distributions
-                for spread in _distribution(each, _table(result.data, each.sweep))
-            ],
-            "pictures": [
-                picture
-                for each in result.pictures
-                for picture in _picture(each, _table(result.data, each.sweep))
-            ],
+            "distributions": released(result.distributions, _distribution),
+            "pictures": released(result.pictures, _picture),
             "expectations": [
                 _verdict(record, min(private, key=lambda table: table.rows))
                 for record in result.expectations
@@ -239,30 +242,21 @@ def _is_share(metric: str) -> bool:
     return unit.startswith(_BOUNDED) and unit != "share of variance"
 
 
-def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribution]:
-    if table.disclosure != "private":
-        return [spread]
-    if _too_few(table):
-        return []
+def _distribution(spread: Distribution, table: DataSummary) -> Distribution:
     factor = half_step(spread.edges[-1], spread.edges[-1] / sqrt(2.0 * table.rows)) / (
         spread.edges[-1] or 1.0
     )
-    return [spread._replace(edges=tuple(edge * factor for edge in spread.edges))]
+    return spread._replace(edges=tuple(edge * factor for edge in spread.edges))
 
 
-def _picture(exact: Picture, table: DataSummary) -> Sequence[Picture]:
-    if table.disclosure != "private":
-        return [exact]
-    if _too_few(table):
-        return []
-
+def _picture(exact: Picture, table: DataSummary) -> Picture:
     def written(bins: Any) -> Any:
         shares = np.array([one[-1] for one in bins])
         moved = half_steps(shares, np.sqrt(np.abs(shares * (1.0 - shares)) / exact.records))
         return tuple((*one[:-1], share) for one, share in zip(bins, moved.tolist(), strict=True))
 
     parts = ("original", "shown", "estimate", "joint")
-    return [exact._replace(**{part: written(getattr(exact, part)) for part in parts})]
+    return exact._replace(**{part: written(getattr(exact, part)) for part in parts})
 
 
 def _summary(exact: DataSummary) -> DataSummary:

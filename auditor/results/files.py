@@ -208,9 +208,8 @@ def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
                 return descriptor
             except BlockingIOError:
                 if time.monotonic() >= end:
-                    instead = "wait for it, or choose another folder with --output"
                     raise AuditorError(
-                        f"{folder}: another run is writing there; {instead}"
+                        f"{folder}: another run is writing there; wait for it, or choose another folder with --output"
                     ) from None
             time.sleep(0.05)
     except BaseException as error:

@@ -336,8 +336,9 @@ def read_document(file: Path) -> Plain:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise no_results(file, "no schema_version")
     if version > SCHEMA_VERSION_BESIDE:
-        newest = f"newer than this program reads ({SCHEMA_VERSION_BESIDE})"
-        raise AuditorError(f"{file}: schema_version {version} is {newest}")
+        raise AuditorError(
+            f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION_BESIDE})"
+        )
     if (wrong := too_large(document)) is not None:
         raise no_results(file, wrong)
     found: Any = document.get("measurements")
@@ -420,16 +421,18 @@ def _table_beside(file: Path, beside: Plain) -> Measurements:
 
 def _parsed(file: Path) -> Any:
     def refuse(constant: str) -> None:
-        why = "is not JSON; a figure that was not measured is null"
-        raise AuditorError(f"{file}: {constant} {why}")
+        raise AuditorError(
+            f"{file}: {constant} is not JSON; a figure that was not measured is null"
+        )
 
     try:
         return json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
     except FileNotFoundError:
         raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
     except json.JSONDecodeError as error:
-        where = f"{file}:{error.lineno}:{error.colno}"
-        raise AuditorError(f"{where}: cannot be read as JSON results ({error.msg})") from None
+        raise AuditorError(
+            f"{file}:{error.lineno}:{error.colno}: cannot be read as JSON results ({error.msg})"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
         why = type(error).__name__
         raise AuditorError(f"{file}: cannot be read as JSON results ({why})") from None

@@ -22,11 +22,11 @@ from auditor.results.records import Measurement
 from auditor.runs.copy_files.read import read_release
 from auditor.runs.estimate import attack
 from auditor.runs.estimate_numbers import Estimate
-from auditor.runs.finished_tasks import Keep
 from auditor.runs.output import watched
 from auditor.runs.perturb import Release, perturb
 from auditor.runs.plan import checked_scenario
 from auditor.runs.run_scenario import Listener, run_scenario
+from auditor.runs.tasks import Keep
 from auditor.scenario.model import Scenario
 
 __all__ = [

@@ -19,10 +19,10 @@ from auditor.base import (
 from auditor.data.table import Table, is_file
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
+from auditor.registry.parameters import Problems
 from auditor.runs.check_scheme import check_scheme, check_states, note_refusal
 from auditor.runs.tables import notes_of, outlined
 from auditor.scenario.model import Scenario
-from auditor.scenario.problems import Problems
 from auditor.scenario.read_plugins import parse_coalitions
 
 

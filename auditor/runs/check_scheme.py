@@ -11,9 +11,9 @@ from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups
 from auditor.process.containment import contained
+from auditor.registry.parameters import Problems
 from auditor.results import metrics
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.scenario.problems import Problems
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import check_takes_batches, released_grid

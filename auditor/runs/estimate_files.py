@@ -7,13 +7,13 @@ import numpy as np
 
 from auditor import registry
 from auditor.base import AuditorError, pd
-from auditor.data.formats.release_folder import SUFFIXES, table_files
 from auditor.data.source import is_public
 from auditor.data.table import is_file
 from auditor.process.environment import templated
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
-from auditor.runs.attack_files import Request
+from auditor.runs.copy_files.read import Request
+from auditor.runs.copy_files.write import SUFFIXES, table_files
 from auditor.runs.estimate import AnyEstimate, knowledge_of
 
 
@@ -27,8 +27,10 @@ def described(asked: Request, found: AnyEstimate) -> str:
     """
     rows, public = len(found.values), is_public(asked.original)
     if not public and rows < FEWEST_RECORDS:
-        few = f"has {rows} records, and no figure is told of a private table with fewer than {FEWEST_RECORDS}"
-        raise AuditorError(f"{asked.original}: {few}")
+        raise AuditorError(
+            f"{asked.original}: has {rows} records, and no figure is told of a private table with fewer than "
+            f"{FEWEST_RECORDS}"
+        )
 
     def written(figure: float) -> str:
         return f"{figure if public else rounded(figure, rows):.4g}"

@@ -14,11 +14,10 @@ from auditor.audit.numeric.release import Release as Drawn, held_release
 from auditor.audit.numeric.views import Gathered
 from auditor.base import AuditorError, DataError, NotApplicable
 from auditor.base.types import Array, Coalition, Indices, Microdata, frozen
-from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
 from auditor.numerics.blocks import Moments, readable
 from auditor.process.environment import one_thread
 from auditor.registry.parameters import is_number
-from auditor.runs.perturb import Release
+from auditor.runs.perturb import Release, as_table, copy_values, in_order, numbers_like
 from auditor.schemes.base.scheme import table_moments
 
 

@@ -24,7 +24,7 @@ from auditor.results.comparison import Comparison
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Advice
-from auditor.runs.finished_tasks import storing
+from auditor.runs.tasks import storing
 
 NARROWEST = 40
 """Columns of the narrowest report."""

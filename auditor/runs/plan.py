@@ -81,16 +81,19 @@ def outline(scenario: Scenario, tables: Sequence[Table]) -> str:
         text.append(f"  budget of {scenario.budget:g} s leaves out: {out}")
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
-        count = f"{len(swept)} {'value' if len(swept) == 1 else 'values'}"
-        text.append(f"  swept: {path} over {count}: {listed}")
+        text.append(
+            f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}"
+        )
     schemes = list(dict.fromkeys(line.scheme for line in lines))
     for name in schemes[:MOST_SCHEMES]:
         own = [line for line in lines if line.scheme == name]
         figures = ((line.rows, line.work.width, line.copies, line.work.coalitions) for line in own)
         rows, width, copies, coalitions = map(_span, zip(*figures, strict=True))
         points, in_all = (f" at {len(own)} sweep points", " in all") if own[1:] else ("", "")
-        held = f"{rows} rows × {width}, {copies} {'copy' if copies == '1' else 'copies'}, {coalitions} coalition{'s' * (coalitions != '1')}"
-        text.append(f"  {name}{points}: {held}, {sum(line.cells for line in own):,} cells{in_all}")
+        text.append(
+            f"  {name}{points}: {rows} rows × {width}, {copies} {'copy' if copies == '1' else 'copies'}, "
+            f"{coalitions} coalition{'s' * (coalitions != '1')}, {sum(line.cells for line in own):,} cells{in_all}"
+        )
     if len(schemes) > MOST_SCHEMES:
         text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")
     return "\n".join(text)

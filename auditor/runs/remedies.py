@@ -39,8 +39,8 @@ from auditor.results.records import (
     mean_theory,
     pooled,
 )
-from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.corner_wave import AdditiveScheme
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import left_by_retention
 

@@ -16,14 +16,13 @@ from auditor.process.containment import Interrupted, check, contained
 from auditor.results.measurements import Measurements, spread_over_replicates
 from auditor.results.model import AuditResult, Partial
 from auditor.results.records import Evidence
-from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
     provenance,
     summaries_of_plugins,
     summaries_of_schemes,
     summary_of_data,
 )
-from auditor.runs.tasks import carry_out_all, first_look, plan
+from auditor.runs.tasks import FinishedTasks, Keep, carry_out_all, first_look, plan
 from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
 from auditor.scenario.read_plugins import untried

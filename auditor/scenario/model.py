@@ -18,8 +18,7 @@ from auditor.base.types import Coalition, Plain, frozen
 from auditor.data.table import DataUse as DataUse
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters
-from auditor.registry.parameters import FieldError, Form, Whole, shown
-from auditor.scenario.problems import FormError, Problems, plain
+from auditor.registry.parameters import FieldError, Form, FormError, Problems, Whole, plain, shown
 from auditor.scenario.yaml_document import Places
 
 MOST_COPIES = 10_000

@@ -30,16 +30,17 @@ from auditor.registry.parameters import (
     Form,
     Found,
     Path,
+    Problems,
     Whole,
     format_path,
     is_number,
     parse_path,
+    plain,
     shown,
 )
 from auditor.results.files import located
 from auditor.results.metrics import WORKS
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, DataUse, Scenario, SchemeUse
-from auditor.scenario.problems import Problems, plain
 from auditor.scenario.read_expectations import (
     Audited,
     parse_utility,
@@ -178,8 +179,9 @@ def read_sweep(fields: Plain, problems: Problems) -> dict[str, list[Any]]:
     """Return the section ``sweep`` without invalid entries, and report errors."""
     value = {} if fields.get("sweep") is None else fields["sweep"]
     if not isinstance(value, dict):
-        wanted = "must map paths of this file to lists of values"
-        problems.add(("sweep",), f"{wanted}; got {shown(value)}")
+        problems.add(
+            ("sweep",), f"must map paths of this file to lists of values; got {shown(value)}"
+        )
         return {}
     sweep, points = {}, 1
     for path, values in value.items():
@@ -193,8 +195,10 @@ def read_sweep(fields: Plain, problems: Problems) -> dict[str, list[Any]]:
         texts = [repr(float(v) if type(v) is int and abs(v) < 2**53 else v) for v in values]
         for number, text in enumerate(texts):
             if text in texts[:number]:
-                message = f"repeats a value of this path: {shown(values[number])}"
-                problems.add(("sweep", path, number), message)
+                problems.add(
+                    ("sweep", path, number),
+                    f"repeats a value of this path: {shown(values[number])}",
+                )
         points *= len(values)
         sweep[path] = values
     if points > MOST_POINTS:
@@ -225,16 +229,16 @@ _SWEEP = {"type": ["object", "null"], "additionalProperties": _VALUES}
 
 def _version(value: Any) -> Any:
     if type(value) is not int or value != SCENARIO_VERSION:
-        wanted = f"must be {SCENARIO_VERSION}, the version that this program reads"
-        raise FieldError(f"{wanted}; got {shown(value)}")
+        raise FieldError(
+            f"must be {SCENARIO_VERSION}, the version that this program reads; got {shown(value)}"
+        )
     return value
 
 
 def _duration(value: Any) -> Any:
     found = seconds(value) if isinstance(value, str) else value
     if not is_number(found) or not 0 < found < math.inf:
-        wanted = "must be a duration above 0, as 30s, 5min or 1h"
-        raise FieldError(f"{wanted}; got {shown(value)}")
+        raise FieldError(f"must be a duration above 0, as 30s, 5min or 1h; got {shown(value)}")
     return float(found)
 
 
@@ -291,7 +295,7 @@ def assemble(
     data, schemes = with_shared_key(data, schemes, problems)
     if any(use.levels and use.levels.currency for use in schemes):
         # rarely needed, with many imports
-        from auditor.scenario.stated_levels import with_stated_levels
+        from auditor.scenario.arguments import with_stated_levels
 
         schemes = with_stated_levels(schemes, data, problems)
     states = problems.each(("knowledge",), parse_knowledge, fields.get("knowledge", "perfect"))
@@ -358,11 +362,14 @@ def with_shared_key(
     where = ("schemes",) if own is None else ("data", "key")
     audited = (*(data.columns or ()), *data.bin, *data.categorical, *data.hierarchies, *data.dates)
     if len(keys) > 1:
-        wanted = "must name one key column for the whole scenario"
-        problems.add(where, f"{wanted}; here are {listed(keys)}")
+        problems.add(
+            where, f"must name one key column for the whole scenario; here are {listed(keys)}"
+        )
     elif keys[0] in audited:
-        why = "which is audited: a key only identifies records"
-        problems.add(where, f"name{'s' * (own is not None)} the key {listed(keys)}, {why}")
+        problems.add(
+            where,
+            f"name{'s' * (own is not None)} the key {listed(keys)}, which is audited: a key only identifies records",
+        )
     if own is not None:
         schemes = [
             replace(use, parameters=use.parameters.model_copy(update={"key": own}))
@@ -391,10 +398,11 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
         for place, other in before.items():
             if any(place[: len(new_place)] == new_place for new_place in places):
-                why = (
-                    f"would overwrite what {other} has set: put it first, or leave one of them out"
+                problems.add(
+                    ("sweep", path),
+                    f"would overwrite what {other} has set: put it first, or leave one of them out",
+                    key=True,
                 )
-                problems.add(("sweep", path), why, key=True)
                 break
         before |= dict.fromkeys(places, path)
 

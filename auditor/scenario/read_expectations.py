@@ -10,12 +10,21 @@ from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.base import did_you_mean
 from auditor.base.types import Plain
-from auditor.registry.parameters import FieldError, Form, Path, Whole, parse_path, shown
+from auditor.registry.parameters import (
+    FieldError,
+    Form,
+    Path,
+    Problems,
+    Whole,
+    parse_path,
+    read_entry,
+    shown,
+    split,
+)
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.results.records import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, Utility
-from auditor.scenario.problems import Problems, read_entry, split
 from auditor.scenario.read_plugins import id_of, parse_coalitions, parse_knowledge
 
 REMEDIES = {
@@ -76,8 +85,10 @@ def _expectation(
     path: Path = ("expect", number)
     name, where = split(item)
     if not isinstance(name, str):
-        wanted = "one expectation, as `no-collusion-gain: {scheme: corner-wave}`"
-        problems.add(path, f"must be {wanted}; got {shown(item)}")
+        problems.add(
+            path,
+            f"must be one expectation, as `no-collusion-gain: {{scheme: corner-wave}}`; got {shown(item)}",
+        )
         return None
     if not (isinstance(item, str) or "name" in item):
         path = (*path, name)
@@ -134,8 +145,9 @@ def _resolved(path: Path, where: Plain, problems: Problems, audited: Audited) ->
         for name in wanted if isinstance(wanted, list) else [wanted]:
             if name and known and name not in known and name not in kinds:
                 hint = did_you_mean(name, known)
-                message = f"names no {field} of this scenario: {shown(name)}{hint}"
-                problems.add((*path, field), message)
+                problems.add(
+                    (*path, field), f"names no {field} of this scenario: {shown(name)}{hint}"
+                )
     swept = where.get("sweep")
     for key, value in swept.items() if isinstance(swept, dict) else ():
         place = (*path, "sweep", key)

@@ -28,7 +28,7 @@ from auditor.base.types import Plain
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.table import DataUse
 from auditor.process.containment import contained
-from auditor.registry.parameters import FieldError, Form, Path, Whole, shown
+from auditor.registry.parameters import FieldError, Form, Path, Problems, Whole, read_entry, shown
 from auditor.results.files import located, split_name, with_reading
 from auditor.scenario.model import (
     CURRENCIES,
@@ -40,8 +40,7 @@ from auditor.scenario.model import (
     SchemeUse,
     parse_levels,
 )
-from auditor.scenario.problems import Problems, read_entry
-from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.corner_wave import AdditiveScheme
 
 
 class Copies(Form):
@@ -251,8 +250,9 @@ def _use(
 ) -> tuple[Any, F | None, Any]:
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
-        wanted = "a name, or a mapping with `name` and parameters"
-        problems.add(path, f"must be {wanted}; got {shown(item)}")
+        problems.add(
+            path, f"must be a name, or a mapping with `name` and parameters; got {shown(item)}"
+        )
         return None, None, None
     shared = {field.alias or name for name, field in form.model_fields.items()}
     common = {key: value for key, value in given.items() if key.replace("_", "-") in shared}
@@ -284,8 +284,10 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     if cls is None:
         return None
     if cls.needs_levels and not (isinstance(item, dict) and "levels" in item):
-        forms = "a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}"
-        problems.add((*path, "levels"), f"is required: {forms}")
+        problems.add(
+            (*path, "levels"),
+            "is required: a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}",
+        )
     if form is not None and form.public_grid and not cls.on_grid:
         why = f"left out: {cls.name} draws no noise onto a grid"
         problems.add((*path, "public-grid"), f"must be {why}")
@@ -337,8 +339,10 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     """
     given = {"source": value} if isinstance(value, str) else value
     if not isinstance(given, dict):
-        wanted = "a source's name, a path or a mapping with `source`"
-        problems.add(("data",), f"must be {wanted}; got {shown(value)}")
+        problems.add(
+            ("data",),
+            f"must be a source's name, a path or a mapping with `source`; got {shown(value)}",
+        )
         return None
     common = {key: item for key, item in given.items() if key.replace("_", "-") in DATA_FIELDS}
     form = problems.model(("data",), common, DataUse)
@@ -373,8 +377,10 @@ def _source_parameters(source: str, own: Plain, problems: Problems, base: FilePa
         hint = did_you_mean(source, registry.names("source"))
         if folder:
             hint = f"; write {source + '/'!r} for the folder of that name"
-        wanted = f"must be a registered source or a path to {SAID}"
-        problems.add(("data", "source"), f"{wanted}; got {given}{hint}")
+        problems.add(
+            ("data", "source"),
+            f"must be a registered source or a path to {SAID}; got {given}{hint}",
+        )
     elif not there:
         problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}

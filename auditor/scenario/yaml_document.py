@@ -131,8 +131,11 @@ def load(text: str, file: str | None = None) -> Document:
     text = text.removeprefix("\ufeff")
     _check_size(len(text.encode(errors="surrogatepass")), file)
     if (first := _FORBIDDEN.search(text)) is not None:
-        message = f"the character U+{ord(first[0]):04X} is forbidden here; in double quotes it can be written as an escape"
-        raise _refusal(message, file, text[: first.start()])
+        raise _refusal(
+            f"the character U+{ord(first[0]):04X} is forbidden here; in double quotes it can be written as an escape",
+            file,
+            text[: first.start()],
+        )
     return _Reader(text, file).document()
 
 
@@ -157,10 +160,11 @@ def load_file(path: str | FilePath) -> Document:
     try:
         return load(content.decode(), file)
     except UnicodeDecodeError as error:
-        message = (
-            f"the document is not UTF-8: byte 0x{content[error.start]:02X}; save the file as UTF-8"
-        )
-        raise _refusal(message, file, content[: error.start].decode()) from None
+        raise _refusal(
+            f"the document is not UTF-8: byte 0x{content[error.start]:02X}; save the file as UTF-8",
+            file,
+            content[: error.start].decode(),
+        ) from None
 
 
 def scalar(text: str, file: str | None = None) -> Value:
@@ -250,8 +254,7 @@ class _Reader:
         if self.weight > MAX_NODES:
             self.stop(at, f"holds over {MAX_NODES} values once its aliases are written out")
         if node.tag not in TAGS[type(node)]:
-            why = f"has the tag {shortened(node.tag, MAX_EXCERPT)!a}; leave it out"
-            self.report(at, why, path)
+            self.report(at, f"has the tag {shortened(node.tag, MAX_EXCERPT)!a}; leave it out", path)
         if isinstance(content, str):
             try:
                 return _resolved(content) if node.tag == PLAIN else content
@@ -284,8 +287,9 @@ class _Reader:
 
     def check_depth(self, at: Position, depth: int) -> None:
         if depth > MAX_DEPTH:
-            why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
-            self.stop(at, why)
+            self.stop(
+                at, f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
+            )
 
 
 def _start(node: Any) -> Position:
@@ -333,8 +337,9 @@ class Places:
         """Error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
-                why = f"makes an invalid scenario: {Problem(format_path(path), message)}"
-                return replace(self, swept=()).problem(origin, why)
+                return replace(self, swept=()).problem(
+                    origin, f"makes an invalid scenario: {Problem(format_path(path), message)}"
+                )
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
         written = _as_written(self.document.value, path)

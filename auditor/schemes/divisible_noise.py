@@ -34,7 +34,16 @@ from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import LARGEST_TABLE, Rng, geometric, log_concave, skellam
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import (
+from auditor.schemes.base.noise_density import (
+    Distribution,
+    ProductShape,
+    geometric_rate,
+    log_skellam,
+    product_shape,
+)
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.schemes.corner_wave import (
     FARTHEST_OF_LONG_TAILS,
     ORIGINAL,
     AdditiveScheme,
@@ -46,15 +55,6 @@ from auditor.schemes.base.additive import (
     snap,
     upward_plan,
 )
-from auditor.schemes.base.noise_density import (
-    Distribution,
-    ProductShape,
-    geometric_rate,
-    log_skellam,
-    product_shape,
-)
-from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 
 CHUNK_VALUES = 2**15
 """Values drawn at once; draws depend on it."""

@@ -3,20 +3,19 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from auditor.base import AuditorError
-from auditor.base.types import Array, Arrays, Codes, Flags, Levels, Microdata, Shape, unprinted
+from auditor.base.types import Array, Arrays, Codes, Flags, Levels
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import ReleaseKey, Seed
-from auditor.schemes.base.additive import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.corner_wave import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.uniform import MultiPertCopies
 
@@ -67,7 +66,8 @@ def drawn_blocks(
     bounds, kept = row_blocks(table.rows, table.width), copies is not None
     held = copies or [scheme.blank(bounds[0][1], table.width) for _ in levels]
     for index, (a, b) in enumerate(bounds):
-        out, x = RowsOf(held, a, b) if kept else RowsOf(held, 0, b - a), table.read(a, b)
+        rows, x = slice(a, b) if kept else slice(b - a), table.read(a, b)
+        out = [copy[rows] for copy in held]
         if seen is not None:
             seen(x)
         sampler.block(index, x, out, existing)
@@ -77,8 +77,10 @@ def drawn_blocks(
 def check_takes_batches(scheme: Scheme) -> None:
     """Refuse schemes that perturb records dependently."""
     if scheme.engine == "numeric" and not (scheme.adds_noise and scheme.makes_copies):
-        why = "its copies are not each record plus noise of its own, so records that come later cannot have theirs drawn alone"
-        raise AuditorError(f"{scheme.name}: no records can be appended; {why}")
+        raise AuditorError(
+            f"{scheme.name}: no records can be appended; its copies are not each record plus noise of its own, so "
+            "records that come later cannot have theirs drawn alone"
+        )
 
 
 def key_of(
@@ -207,24 +209,3 @@ def codes_digest(table: CategoricalTable) -> str:
     for a, b in row_blocks(table.rows, BLOCK_WIDTH):
         digest.update(np.ascontiguousarray(table.read(a, b)).data)
     return digest.hexdigest()
-
-
-@unprinted
-class HeldCopies(Arrays):
-    """Earlier and new copies as arrays."""
-
-    before: Sequence[Microdata]
-    new: Arrays
-    shape: Shape
-    arrays: dict[int, Array] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.before) + len(self.new)
-
-    def __getitem__(self, place: Any) -> Any:
-        if place >= len(self.before):
-            return self.new[place - len(self.before)]
-        if place not in self.arrays:
-            found = np.ascontiguousarray(self.before[place], dtype=float)
-            self.arrays[place] = found.reshape(self.shape)
-        return self.arrays[place]

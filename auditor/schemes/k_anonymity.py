@@ -262,8 +262,10 @@ class AnonymousSampler(NamedTuple):
             if released.dtype.names is not None:
                 released = to_columns(released, self.quasi)
             if not np.array_equal(released, to_columns(copy[a:b], self.quasi)):
-                why = "is not what this table gives by these parameters, so that new copies could cut its classes"
-                raise AuditorError(f"copy {number + 1}, which is out, {why}")
+                raise AuditorError(
+                    f"copy {number + 1}, which is out, is not what this table gives by these parameters, so that new "
+                    "copies could cut its classes"
+                )
 
 
 @register

@@ -25,9 +25,9 @@ from auditor.base.types import Array, Arrays, Levels, Plain
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
 from auditor.schemes.base.scheme import Key, LevelRange, Sampler, Scheme, TableMoments
+from auditor.schemes.corner_wave import AdditiveScheme
 
 Count = Annotated[int, Field(ge=1, le=1000, description="copies, each with a matrix of its own")]
 Translated = Annotated[bool, Field(description="whether a secret vector is added to every record")]

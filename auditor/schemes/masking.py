@@ -32,9 +32,9 @@ from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.numerics.statistics import rows_by_value, standardised
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, LevelRange, MadeCopies, Scheme, TableMoments
+from auditor.schemes.corner_wave import noise_stream, snap
 
 
 class MaskedScheme(Scheme):
@@ -422,8 +422,10 @@ class GroupScheme(MaskedScheme):
         super().check_levels(levels)
         most = max(levels, default=0)
         if self.table is not None and self.table.rows < most:
-            needed = f"at least {counted(int(most), 'record')} at level {most:g}"
-            raise AuditorError(f"{self.name} needs {needed}; the table has {self.table.rows:,}")
+            raise AuditorError(
+                f"{self.name} needs at least {counted(int(most), 'record')} at level {most:g}; the table has "
+                f"{self.table.rows:,}"
+            )
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:

@@ -13,10 +13,9 @@ import numpy as np
 from auditor.base.types import Array, Arrays, Codes, Levels
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import register
-from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import psd_root
 from auditor.schemes.base.scheme import Case, Key, Sampler, TableMoments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import ORIGINAL, CornerWave, Step
 from auditor.schemes.divisible_noise import GeometricMultilevel
 from auditor.schemes.replacement.base import Copies, FreshCopies, ProcessCopies
 from auditor.schemes.uniform import UniformMultilevel

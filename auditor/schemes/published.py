@@ -37,7 +37,6 @@ from auditor.numerics.blocks import block_head, row_blocks, seal
 from auditor.numerics.random_streams import stream
 from auditor.registry import PluginParameters, get, register
 from auditor.registry.parameters import explain, sentence
-from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_density import check_covariance, matrix_of_file
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.scheme import (
@@ -48,6 +47,7 @@ from auditor.schemes.base.scheme import (
     TableMoments,
     table_moments,
 )
+from auditor.schemes.corner_wave import AdditiveScheme
 from auditor.schemes.replacement.base import categories_of
 
 
@@ -143,8 +143,12 @@ class FileScheme(Scheme):
                 rows = copy.rows + np.where(copy.held, step, 0)
                 cells = shown_columns([(path, rows, [name for name in header(path) if name])])
                 cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(int)))
-                beside = f"of the row {'after' if step > 0 else 'before'}"
-                found += [ShownColumn(number, f"{c.name} {beside}", c.values) for c in cells]
+                found += [
+                    ShownColumn(
+                        number, f"{c.name} of the row {'after' if step > 0 else 'before'}", c.values
+                    )
+                    for c in cells
+                ]
         seal(*(column.values for column in found))
         return found
 
@@ -210,13 +214,15 @@ class Published(FileScheme):
                 raise ValueError("must have `scheme` or `covariance`, and not both")
             if "covariance" in law:
                 if len(law) > 1 or not isinstance(law["covariance"], str):
-                    form = "{covariance: file}, the path of a CSV file without a header"
-                    raise ValueError(f"must be {form}")
+                    raise ValueError(
+                        "must be {covariance: file}, the path of a CSV file without a header"
+                    )
             elif law["scheme"] == Published.name or not isinstance(law["scheme"], str):
                 raise ValueError("must name the scheme whose law the copies follow")
             elif not stated_scheme(law).adds_noise:
-                why = f"which {law['scheme']} does not"
-                raise ValueError(f"must name a scheme that adds noise, {why}")
+                raise ValueError(
+                    f"must name a scheme that adds noise, which {law['scheme']} does not"
+                )
             return law
 
     def check_table(self, table: Table, asked: DataUse) -> None:
@@ -365,8 +371,13 @@ def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
 
 def warn_of_rows(name: str, why: str) -> None:
     """Warn that a copy's rows may not be the original's."""
-    problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(AuditorWarning(f"{problem}: {why}; {VOUCH}"), stacklevel=4)
+    warnings.warn(
+        AuditorWarning(
+            f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order: {why}; "
+            f"{VOUCH}"
+        ),
+        stacklevel=4,
+    )
 
 
 def stated_scheme(law: Plain) -> Any:

@@ -27,11 +27,11 @@ from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric import reconstruct, release
 from auditor.base import AuditorError, NotApplicable, PluginError, pd
 from auditor.base.types import Array, Coalition, Names, Options, Pair, frozen
-from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.environment import one_thread
-from auditor.runs.estimate_categories import Release, estimate_categories
+from auditor.runs.estimate import Release, estimate_categories
 from auditor.runs.estimate_numbers import rebuilt
+from auditor.runs.perturb import as_categories, categories_like
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks, drawn_codes
 from auditor.schemes.replacement.base import UniformScheme

@@ -11,12 +11,12 @@ from auditor.audit.law_tests.categorical import SCORED_ROWS, count_tests, pairs_
 from auditor.audit.law_tests.numeric import row_tests
 from auditor.base import AuditorError
 from auditor.base.types import Array, Arrays, Options
-from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
-from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance, whitened
+from auditor.runs.perturb import as_categories
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, table_moments
+from auditor.schemes.corner_wave import AdditiveScheme, implied_level_covariance, whitened
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.attacks import answers, as_numbers, levels_of, people

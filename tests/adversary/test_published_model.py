@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor.adversary.published import LinearModel, check_knowledge, least_squares, with_model
 from auditor.base import DataError
-from auditor.data.microdata import as_table
+from auditor.runs.perturb import as_table
 from auditor.scenario.read_plugins import parse_knowledge
 from tests.audited import cells
 

@@ -19,7 +19,7 @@ from auditor.adversary.published import (
 )
 from auditor.base import DataError
 from auditor.data.columns.categorical_table import Attribute
-from auditor.data.microdata import as_table
+from auditor.runs.perturb import as_table
 from auditor.scenario.read_plugins import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)

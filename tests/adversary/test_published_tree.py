@@ -9,8 +9,8 @@ import auditor
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published import TreeMoments, check_knowledge, grown, stated
 from auditor.base import DataError
-from auditor.data.microdata import as_table
 from auditor.numerics.blocks import Moments
+from auditor.runs.perturb import as_table
 from auditor.scenario.read_plugins import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 import auditor
-from auditor.adversary.single_copy import Histogram, reconstruct
+from auditor.adversary.view import Histogram, reconstruct
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
 from auditor_attacks.attribute_posterior import median, shortest_interval

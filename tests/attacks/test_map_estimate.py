@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.adversary.single_copy import Histogram
+from auditor.adversary.view import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
 from auditor_attacks.attribute_posterior import histogram_mean, histogram_mode

@@ -10,8 +10,7 @@ from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.release import held_release
 from auditor.audit.numeric.views import Gathered
 from auditor.base import AuditorError, PluginError
-from auditor.data.microdata import as_table
-from auditor.runs.perturb import table_moments
+from auditor.runs.perturb import as_table, table_moments
 from auditor.scenario.read_plugins import parse_knowledge
 from auditor_attacks.partial_disclosure import given as given_known
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.single_copy import Histogram
+from auditor.adversary.view import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Overlap
 from auditor_attacks.attribute_posterior import histogram_mean, univariate_gain

@@ -18,7 +18,7 @@ from auditor.audit.law_tests.numeric import law_tests
 from auditor.audit.numeric.release import Release
 from auditor.base.types import Array
 from auditor.cli.trials import CaseTable
-from auditor.data.microdata import as_table
+from auditor.runs.perturb import as_table
 from auditor.schemes import divisible_noise as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments

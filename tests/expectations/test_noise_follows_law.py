@@ -9,12 +9,11 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.expectations.base import IMPLICIT_LEVEL
-from auditor.expectations.noise_follows_law import NoiseFollowsLaw
+from auditor.expectations.base import IMPLICIT_LEVEL, NoiseFollowsLaw
 from auditor.results.records import Evidence, LawTest, ReleaseEvidence
-from auditor.runs.arguments import make_plugin
-from auditor.schemes.base.additive import ORIGINAL, Step
+from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.corner_wave import ORIGINAL, Step
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
 from tests.audit.law_faults import FAULTS, GRIDS, HONEST, KINDS, drawn, honest, law_tests_of, table

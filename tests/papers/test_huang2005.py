@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.single_copy import Histogram, estimated_covariance
+from auditor.adversary.view import Histogram, estimated_covariance
 from auditor.audit.attempts import linear as attempts
 from auditor.base import AuditorError
 from auditor.registry import get

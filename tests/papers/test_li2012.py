@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import auditor
-from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import CornerWave, implied_level_covariance
 from auditor_attacks.llse import llse_weights
 from tests.llse_error import llse_error
 

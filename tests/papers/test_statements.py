@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.data.sources.census_like import DiscretisedGaussian
-from auditor.schemes.base.additive import min_covariance
+from auditor.schemes.corner_wave import min_covariance
 from auditor.schemes.generalisation.classes import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio
 from auditor_attacks.posterior import Bayes

@@ -20,8 +20,7 @@ from auditor.results import measurements, model
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, ReleaseEvidence
-from auditor.runs.finished_tasks import decoded, encoded
-from auditor.runs.tasks import carry_out, plan
+from auditor.runs.tasks import carry_out, decoded, encoded, plan
 from auditor.scenario.read import read_scenario
 
 UNIFORM = {

@@ -19,7 +19,7 @@ from auditor.runs.advice import audits, candidates, columns
 from auditor.runs.advice.advise import advise, command, steps_apart
 from auditor.runs.advice.audits import Asked, Trials, astray
 from auditor.runs.advice.columns import Request, chosen
-from auditor.runs.arguments import make_plugin
+from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
 from auditor.schemes.replacement.law import left_by_retention
 from tests.audited import cells

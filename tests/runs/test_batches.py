@@ -10,12 +10,11 @@ from scipy.linalg import block_diag
 import auditor
 from auditor import AuditorError, read_release
 from auditor.base import AuditorWarning
-from auditor.data.microdata import as_table
-from auditor.runs.copy_files.append import append_copies
+from auditor.runs.copy_files.read import append_copies
 from auditor.runs.copy_files.write import write_copies
-from auditor.schemes.base.additive import implied_level_covariance
+from auditor.runs.perturb import as_table
 from auditor.schemes.base.scheme import table_moments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import CornerWave, implied_level_covariance
 
 RNG = np.random.default_rng(0)
 FIRST = RNG.normal(size=(12_000, 2)) @ [[1.0, 0.5], [0.0, 2.0]] + [40.0, 900.0]

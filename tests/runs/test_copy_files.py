@@ -62,7 +62,7 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
-    from auditor.data.formats import release_folder as writing
+    from auditor.runs.copy_files import write as writing
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)

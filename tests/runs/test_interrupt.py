@@ -18,7 +18,7 @@ from auditor import registry
 from auditor.process import containment
 from auditor.results.model import AuditResult
 from auditor.runs import tasks
-from auditor.runs.finished_tasks import FOLDER
+from auditor.runs.tasks import FOLDER
 from tests.programs import PATIENCE, running, wait_for
 
 SCENARIO = {

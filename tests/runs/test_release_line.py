@@ -16,9 +16,8 @@ import pytest
 
 import auditor
 from auditor.base import AuditorError, AuditorWarning
-from auditor.data.formats import release_folder
-from auditor.runs.copy_files.append import append_copies
-from auditor.runs.copy_files.read import read_release
+from auditor.runs.copy_files import write as release_folder
+from auditor.runs.copy_files.read import append_copies, read_release
 from auditor.runs.copy_files.write import write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import each_once
@@ -332,7 +331,7 @@ def test_a_command_killed_at_any_file_change_is_finished_or_undone_next(tmp_path
 SLOW = """
 import sys, time
 from auditor.cli import main
-from auditor.data.formats import release_folder as writers
+from auditor.runs.copy_files import write as writers
 append = writers._File.append
 def slow(self, frame):
     append(self, frame)

@@ -10,8 +10,8 @@ import yaml
 
 import auditor
 from auditor.base import WorkersLost
-from auditor.runs import finished_tasks as finished, tasks, workers
-from auditor.runs.finished_tasks import FOLDER
+from auditor.runs import tasks, workers
+from auditor.runs.tasks import FOLDER
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
 from tests.programs import environment, python
@@ -182,9 +182,7 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     torn.write_bytes(torn.read_bytes()[:-7])
     flipped.write_bytes(flipped.read_bytes().replace(b"5", b"6", 1))
     content = b"[0.1,[[[[1]],[],[]]]]"
-    forged.rename(
-        forged.with_name(f"{forged.name.partition('-')[0]}-{finished._hash(content)}.json")
-    )
+    forged.rename(forged.with_name(f"{forged.name.partition('-')[0]}-{tasks._hash(content)}.json"))
     files()[2].write_bytes(content)
     told = run("small.yaml", "--resume")[2]
     assert "resumed: 1 of 4 tasks are finished already; 3 damaged entries are left out" in told
@@ -205,7 +203,7 @@ def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use
 
 def test_two_runs_cannot_write_to_one_folder(folder, run):
     Path("audit/small").mkdir(parents=True)
-    lock = finished.lock_folder(Path("audit/small"))
+    lock = tasks.lock_folder(Path("audit/small"))
     try:
         status, _, err = run("small.yaml")
     finally:

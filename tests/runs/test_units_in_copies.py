@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from auditor.base import AuditorError, AuditorWarning
-from auditor.runs.copy_files.append import append_copies
 from auditor.runs.copy_files.draw import Treatment
+from auditor.runs.copy_files.read import append_copies
 from auditor.runs.copy_files.write import write_copies
 
 RNG = np.random.default_rng(2**40 + 21)

@@ -8,9 +8,9 @@ import pytest
 import auditor
 from auditor.base import AuditorError, ScenarioError
 from auditor.process.environment import shipped_scenarios
+from auditor.registry.parameters import Problems
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.problems import Problems
 from auditor.scenario.read import assemble, find_scenario, read_scenario
 from auditor.scenario.read_plugins import parse_knowledge
 from auditor.scenario.yaml_document import scalar

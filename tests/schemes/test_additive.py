@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 import auditor
-from auditor.data.microdata import as_table
 from auditor.numerics.linear_algebra import check_covariance
-from auditor.runs.perturb import perturb
+from auditor.runs.perturb import as_table, perturb
 from auditor.schemes.base.noise_density import LATTICE, Distribution, NoiseDensity, excess_kurtosis
 from auditor.schemes.base.noise_law import KroneckerNoise, _excess, increment_density, makes_useless
 from auditor.schemes.base.scheme import Key, table_moments

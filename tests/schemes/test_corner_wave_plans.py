@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from auditor.base import PluginError
 from auditor.schemes import corner_wave
-from auditor.schemes.base import additive
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.scheme import Key, TableMoments
 
@@ -39,7 +38,7 @@ def drawn(algorithm, levels, splits=()):
     scheme = corner_wave.CornerWave(algorithm=algorithm)
     cuts = [0, *sorted(set(splits)), len(levels)]
     steps = [step for a, b in itertools.pairwise(cuts) for step in scheme.plan(levels[:b], a)]
-    return additive.implied_level_covariance(steps, len(levels))
+    return corner_wave.implied_level_covariance(steps, len(levels))
 
 
 def rounding(levels):
@@ -119,7 +118,7 @@ rational_arrivals = st.lists(
 def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
     # as floats, so that only the plan's own rounding is left
     levels = [Fraction(float(s)) for s in arrivals]
-    for k, step in enumerate(additive.bridge_plan([float(s) for s in levels])):
+    for k, step in enumerate(corner_wave.bridge_plan([float(s) for s in levels])):
         weights, variance = conditional_exactly(levels[:k], levels[k])
         planned = dict(step.parents)
         for copy, weight in enumerate(weights, start=1):
@@ -140,7 +139,7 @@ def test_dense_conditional_agrees_with_rationals():
 
 def test_a_step_of_the_bridge_reads_at_most_two_copies():
     levels = list(np.random.default_rng(5).uniform(0, 1, 500))
-    assert all(len(step.parents) <= 2 for step in additive.bridge_plan(levels))
+    assert all(len(step.parents) <= 2 for step in corner_wave.bridge_plan(levels))
 
 
 @pytest.mark.parametrize("covariance", [0.0, 0.1, 0.24999, 0.25, 0.25001, 0.4, 0.5])
@@ -187,8 +186,8 @@ ADDITIVE = [
 def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(scheme, levels, data):
     existing = data.draw(st.integers(0, len(levels)))
     steps, Sigma = scheme.plan(levels, existing), scheme.level_covariance(levels)
-    additive.check_plan(steps, len(levels), existing)
-    found = additive.implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
+    corner_wave.check_plan(steps, len(levels), existing)
+    found = corner_wave.implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
     # a root of a singular Sigma is good to √eps
     np.testing.assert_allclose(found, Sigma, rtol=0, atol=1e-7 * max(levels))
 
@@ -203,11 +202,13 @@ class Reuses(corner_wave.Correlated):
 
     def plan(self, levels, existing=0):
         a, b = 0.9, math.sqrt(1 - 0.9**2)
-        steps = [additive.Step(1, ((additive.ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),))]
+        steps = [corner_wave.Step(1, ((corner_wave.ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),))]
         if len(levels) == 2:
             sigma = math.sqrt(levels[1])
             steps.append(
-                additive.Step(2, ((additive.ORIGINAL, 1.0),), ((1, a * sigma), (2, b * sigma)))
+                corner_wave.Step(
+                    2, ((corner_wave.ORIGINAL, 1.0),), ((1, a * sigma), (2, b * sigma))
+                )
             )
         return steps[existing:]
 
@@ -217,7 +218,7 @@ def test_a_plan_that_needs_the_noise_of_a_copy_that_is_out_is_refused():
     moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(1, 1), len(X))
     scheme, levels = Reuses(), (0.5, 0.8)
     np.testing.assert_allclose(
-        additive.implied_level_covariance(scheme.plan(levels), 2),
+        corner_wave.implied_level_covariance(scheme.plan(levels), 2),
         scheme.level_covariance(levels),
         atol=1e-12,
     )

@@ -6,8 +6,8 @@ import pytest
 
 import auditor
 from auditor.base import AuditorError, ScenarioError
-from auditor.data.microdata import as_table
 from auditor.registry import get
+from auditor.runs.perturb import as_table
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import Key, table_moments
 

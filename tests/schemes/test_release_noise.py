@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import auditor
-from auditor.data.microdata import as_table
 from auditor.numerics.random_streams import PIECE, CipherStream, ReleaseKey, stream
 from auditor.registry import get
+from auditor.runs.perturb import as_table
 from auditor.schemes.base.scheme import Key, table_moments
 from benchmarks import generator_attack
 

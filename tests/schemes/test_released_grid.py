@@ -11,13 +11,12 @@ from hypothesis import given, strategies as st
 
 import auditor
 from auditor import AuditorError
-from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files.read import read_release
 from auditor.runs.copy_files.write import write_copies
-from auditor.schemes.base.additive import ORIGINAL
+from auditor.runs.perturb import as_table
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import ORIGINAL, CornerWave
 from auditor.schemes.draw import released_grid
 from tests.schemes.low_order_bits import determined
 
@@ -130,7 +129,7 @@ def umask(request):
 def test_copies_are_their_owner_s_alone_and_the_manifest_follows_the_umask(
     tmp_path, monkeypatch, umask
 ):
-    from auditor.data.formats import release_folder as writing
+    from auditor.runs.copy_files import write as writing
 
     modes, append = [], writing._File.append
 

@@ -11,9 +11,9 @@ from scipy.stats import chi2
 
 import auditor
 from auditor.base import ScenarioError
-from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import ReleaseKey
-from auditor.runs.arguments import make_plugin
+from auditor.runs.perturb import as_categories
+from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import coins
 from auditor.schemes.replacement.law import UniformLaw

@@ -26,7 +26,6 @@ from auditor.numerics.blocks import Job, moment_groups, readable
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Drawn as DrawnBetween, LawTest
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import (
     MOST_COPIES,
     Between,
@@ -37,6 +36,7 @@ from auditor.schemes.replacement.base import (
     drawn_between,
 )
 from auditor.schemes.replacement.law import EstimatedLaw, MatrixLaw, UniformLaw
+from auditor.schemes.uniform import PublishedCategories
 
 LARGEST_KEY = 2**62
 """Largest key of a combination."""

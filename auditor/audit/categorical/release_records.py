@@ -40,8 +40,8 @@ from auditor.base.types import Array, Coalition, Codes, Integers, Options
 from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement, Pooling
 from auditor.schemes.base.scheme import schemes_held_against
-from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step
+from auditor.schemes.uniform import PublishedCategories
 
 LEARNT_BLOCKS = 4
 """Blocks of a long table for the insider's rows."""

@@ -5,7 +5,7 @@
 | Gaussian, any ``K_Z`` | ``Φ(e)``, ``e = W z`` the whitened part of a copy's noise that copies of less noise do not determine |
 | ``uniform`` | ``½ + t/√12``, t the independent components: the root of ``K_0`` undone |
 | Laplace, geometric, Skellam | ``F(d−) + V (F(d) − F(d−))`` of the increment d from the copy of next less noise, V uniform |
-| serial noise | the autoregression's innovations in place of the noise (``auditor.schemes.base.additive.whitened``) |
+| serial noise | the autoregression's innovations in place of the noise (``auditor.schemes.corner_wave.whitened``) |
 | ``unstated`` | the scheme's own innovations, if stated (``Scheme.drawn_apart``) |
 
 The transform is rosenblatt1952's. Copies that are functions of the table have none: rotations

@@ -21,9 +21,9 @@ from auditor.numerics.blocks import Job, P, added_up, readable, row_blocks, walk
 from auditor.numerics.linear_algebra import Autoregression
 from auditor.process.containment import known
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.additive import whitened
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.corner_wave import whitened
 from auditor.schemes.draw import released_grid
 
 Share = Callable[[Job[Any]], Any]

@@ -244,28 +244,30 @@ def coded_in(labels: Sequence[Any], name: str, column: Series, outside: str, *pa
     return np.where(missing, np.nan, codes)
 
 
-OUTSIDE = "outside the declared domain"
+def coded_columns(
+    columns: Iterable[tuple[Any, Series]], domains: Mapping[str, Sequence[Any] | None]
+) -> CategoricalTable:
+    """Table of columns without missing values.
 
-
-def of_column(
-    column: Series, name: str, domain: Sequence[Any] | None = None
-) -> tuple[Attribute, Integers]:
-    """Domain and codes of a column without missing values.
-
-    The domain is declared, else the column's categories, else its observed values in order.
+    A domain is declared, else the column's categories, else its observed values in order.
 
     Raises
     ------
     DataError
         A value is missing or not in the declared domain.
     """
-    if column.isna().any():
-        raise DataError(f"column {quoted(name)} has missing values")
-    if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
-        domain = list(column.cat.categories)
-    elif domain is None:
-        domain = list(pd.factorize(column, sort=True)[1])
-    return domain_of(name, domain), coded_in(domain, name, column, OUTSIDE).astype(int)
+    attributes, codes = list[Attribute](), list[Integers]()
+    for name, column in columns:
+        if column.isna().any():
+            raise DataError(f"column {quoted(name)} has missing values")
+        domain = domains.get(str(name))
+        if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
+            domain = list(column.cat.categories)
+        elif domain is None:
+            domain = list(pd.factorize(column, sort=True)[1])
+        attributes.append(domain_of(str(name), domain))
+        codes.append(coded_in(domain, name, column, "outside the declared domain").astype(int))
+    return product(attributes, codes)
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
@@ -422,8 +424,14 @@ class Hierarchy:
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        outside = "whose value its hierarchy does not list"
-        return coded_in(self.leaves, name, column, outside, "hierarchies", name)
+        return coded_in(
+            self.leaves,
+            name,
+            column,
+            "whose value its hierarchy does not list",
+            "hierarchies",
+            name,
+        )
 
 
 def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
@@ -442,8 +450,10 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
             )
         codes = hierarchy.code(name, frame[name])
         if missing == "mean" and np.isnan(codes).any():
-            problem = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
-            raise DataError(problem, ("hierarchies", name))
+            raise DataError(
+                f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out",
+                ("hierarchies", name),
+            )
         changed[name] = codes
     return frame.assign(**changed)
 
@@ -465,8 +475,10 @@ def hierarchy_of(declared: Any, column: str = "") -> Hierarchy:
                 walk((*at, name), below, (*above, str(name)))
             return
         if not above or not isinstance(part, list) or not part:
-            wanted = "must map a common property of values to a list of them, or to a mapping"
-            raise FieldError(f"{wanted}; got {kind_of_value(part)}", *at)
+            raise FieldError(
+                f"must map a common property of values to a list of them, or to a mapping; got {kind_of_value(part)}",
+                *at,
+            )
         for place, leaf in enumerate(part):
             if isinstance(leaf, bool) or not isinstance(leaf, str | int | float):
                 raise FieldError(f"must be text or a number; got {kind_of_value(leaf)}", *at, place)
@@ -480,8 +492,11 @@ def hierarchy_of(declared: Any, column: str = "") -> Hierarchy:
     walk((column,), declared, ())
     depths = {len(above) for above in nodes.values()}
     if len(depths) > 1:
-        between = f"some values are under {min(depths)} nodes and some under {max(depths)}"
-        raise FieldError(f"must be as deep in every branch; {between}", column)
+        raise FieldError(
+            f"must be as deep in every branch; some values are under {min(depths)} nodes and some under "
+            f"{max(depths)}",
+            column,
+        )
     if len(nodes) < 2:
         raise FieldError("must list at least two values", column)
     if len({isinstance(leaf, str) for leaf in nodes}) > 1:

@@ -216,9 +216,10 @@ def check_rows(found: int, asked: int | None) -> None:
 def check_width(width: int) -> None:
     """Raise `DataError` if a covariance would be too large."""
     if width > MOST_COLUMNS:
-        problem = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
         raise DataError(
-            f"{problem}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",)
+            f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB; "
+            f"choose at most {MOST_COLUMNS:,} of them with `columns:`",
+            ("columns",),
         )
 
 

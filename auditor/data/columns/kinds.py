@@ -157,8 +157,13 @@ def column_of(
     column = _number(column, there, len(there) if records is None else records * (1.0 - blank))
     if column.kind == "number" and (coded or (column.step >= 1.0 and _CODE.search(name))):
         few: Kind = "category" if _is_few(values, MOST_WORDS, len(there)) else "unusable"
-        why = "holds codes written in digits, to which no noise can be added"
-        return Column(name, few, why, blank, values)
+        return Column(
+            name,
+            few,
+            "holds codes written in digits, to which no noise can be added",
+            blank,
+            values,
+        )
     return column
 
 
@@ -179,8 +184,9 @@ def _number(column: Column, there: Series, records: float) -> Column:
     if not np.isfinite(x).all():
         return replace(column, why="has infinite values")
     if not _varies(x):
-        why = "varies by less, or by more, than double precision can compute with"
-        return replace(column, why=why)
+        return replace(
+            column, why="varies by less, or by more, than double precision can compute with"
+        )
     counts = _counts(column.name, x, records) if column.values == len(x) else ""
     if counts:
         return replace(column, kind="identifier", why=counts)
@@ -275,8 +281,11 @@ def _date(column: Column, there: Series, form: str | None) -> Column:
         return replace(column, why="is the same day in every record")
     gaps = np.diff(days)
     if len(gaps) > 1 and ((gaps > 0).all() or (gaps < 0).all()):
-        why = "holds dates that are different in every record and in order: it says which came after which"
-        return replace(column, kind="identifier", why=why)
+        return replace(
+            column,
+            kind="identifier",
+            why="holds dates that are different in every record and in order: it says which came after which",
+        )
     heap = _heap(there, column.values)
     return replace(
         column, kind="date", why="holds dates", numeric=True, step=_step(days), heap=heap, form=form

@@ -292,8 +292,10 @@ class Scratch:
             self._file.write(np.ascontiguousarray(x).data)
             self._file.flush()
         except OSError as error:
-            where = f"{tempfile.gettempdir()}: no room for the table as numbers"
-            raise DataError(f"{where} ({error.strerror}); set TMPDIR to a larger disk") from None
+            raise DataError(
+                f"{tempfile.gettempdir()}: no room for the table as numbers ({error.strerror}); set TMPDIR to a "
+                "larger disk"
+            ) from None
         self.shape = (self.shape[0] + len(x), self.shape[1])
         self._state = _state(self.name)
 

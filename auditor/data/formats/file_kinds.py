@@ -209,8 +209,10 @@ def held(path: Path) -> Held:
             found = kind.read(path, notes)
             frame = _frame(found, notes) if isinstance(found, pa.Table) else found
     except ImportError:
-        remedy = f"{kind.name} files are read by {kind.library}, which is not installed: pip install 'auditor[files]'"
-        raise DataError(f"{path.name}: {remedy}") from None
+        raise DataError(
+            f"{path.name}: {kind.name} files are read by {kind.library}, which is not installed: pip install "
+            "'auditor[files]'"
+        ) from None
     return Held(frame.set_axis([str(name) for name in frame.columns], axis=1), tuple(notes))
 
 

@@ -106,8 +106,10 @@ def check_names(file: str, names: Names) -> None:
             f"{file}: the first line holds numbers where the column names should be; add a header"
         )
     if values:
-        problem = f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none"
-        raise DataError(f"{problem}, or give such columns names that begin with a letter")
+        raise DataError(
+            f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none, or "
+            "give such columns names that begin with a letter"
+        )
     times = Counter(name for name in names if name)
     twice = [place for place, name in enumerate(names, 1) if times[name] > 1]
     if twice:
@@ -479,8 +481,10 @@ def marks_of(file: str, records: Iterable[Names], delimiter: str) -> Marks:
     if {",", "."} <= found.keys():
         if delimiter == ",":
             return Marks()
-        where = f"column {found[',']} has numbers with decimal commas, and column {found['.']} with decimal points"
-        raise DataError(f"{file}: {where}; write all of them alike")
+        raise DataError(
+            f"{file}: column {found[',']} has numbers with decimal commas, and column {found['.']} with decimal "
+            "points; write all of them alike"
+        )
     if "." in found:
         return Marks(".", ",")
     if "," in found:

@@ -396,8 +396,9 @@ class Trials:
         levels = candidate.sufficient(place)
         result = self.asked.audit(candidate.name, levels, draws=1)
         near = self.strong[candidate.curve or candidate.name] = self.asked.strongest(result)
-        left = f"{', '.join(near)} leave {min(near.values()):.3f}"
-        self.listener(f"{candidate.name} at {levels[0]:g}: {left}")
+        self.listener(
+            f"{candidate.name} at {levels[0]:g}: {', '.join(near)} leave {min(near.values()):.3f}"
+        )
         return self.asked.guess(candidate, place, result)
 
     def guess(self, candidate: Candidate, place: int, side: float = 1.0) -> int:
@@ -533,10 +534,9 @@ class Trials:
         instead = f"; the largest that is met is --unknown {most:g}" if most > 0 else ""
         which = "" if self.asked.categories else f"of {quoted(shown.exposed.attribute)} "
         left = f"{shown.exposed.unknown:.3f} ± {shown.exposed.half:.3f} {which}unknown to {shown.exposed.attack}"
-        release = f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}"
         return (
             f"no level leaves {self.asked.target:g} of every attribute unknown for sure: of the most perturbed release that was tried, "
-            f"{release}, {self.asked.rows:,} records show {left}{instead}"
+            f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}, {self.asked.rows:,} records show {left}{instead}"
         )
 
 

@@ -28,10 +28,10 @@ from auditor.base.types import Array, Levels, Plain, frozen
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.results.records import Epsilon
 from auditor.runs.advice.columns import Chosen, Request
-from auditor.runs.arguments import make_plugin
-from auditor.schemes.base.additive import AdditiveScheme
+from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.guarantees import Guarantee, Guarantees
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.corner_wave import AdditiveScheme
 from auditor.schemes.divisible_noise import MultilevelProcess
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention

@@ -121,8 +121,10 @@ def chosen(request: Request, *, categories: bool = False) -> Chosen:
     measured = data | {"rows": min(rows or sample_size(request.unknown), table.rows)}
     every = table.rows
     table = _loaded(measured, request.seed)
-    some = f"measured on the first {table.rows:,} of {every:,} records (--rows takes more)"
-    notes.append(f"{some}; the scenario audits all of them, and has the last word")
+    notes.append(
+        f"measured on the first {table.rows:,} of {every:,} records (--rows takes more); the scenario audits "
+        "all of them, and has the last word"
+    )
     return Chosen(data, measured, table, every, tuple(notes))
 
 

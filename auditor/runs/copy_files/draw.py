@@ -17,7 +17,7 @@ import numpy as np
 
 from auditor.base import AuditorError, counted, listed, nearest, pa, pd, quoted
 from auditor.base.types import Array, Flags, Generator, Indices, Levels, Names, Plain, frozen
-from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
+from auditor.data.columns.categorical_table import CategoricalTable, coded_columns
 from auditor.data.columns.checks import SINCE, Series, as_dates, check_plain, plain_days
 from auditor.data.columns.scan import Grid
 from auditor.data.load import Stored, blank_cells, load_table, raw_columns, stored_kinds
@@ -25,9 +25,9 @@ from auditor.data.table import DataUse, Table, is_file, recorded
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
-from auditor.runs.arguments import checked_levels
-from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
+from auditor.scenario.arguments import checked_levels
 from auditor.schemes.base.scheme import Scheme as Scheme, TableMoments
+from auditor.schemes.corner_wave import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.draw import (
     codes_key_of,
     drawn_blocks,
@@ -120,8 +120,10 @@ def _drawn_numbers(scheme: Scheme, asked: Asked, levels: Levels) -> Drawn:
     parts = drawn()
     if table.units is not None:
         parts, shared = shared_in_units(parts, table)
-        unit = f"records of one {quoted(treatment.unit)} have one noise in {listed(shared) or 'no column'}"
-        notes.append(f"{unit}; columns that vary within units have a noise for each record")
+        notes.append(
+            f"records of one {quoted(treatment.unit)} have one noise in {listed(shared) or 'no column'}; columns "
+            "that vary within units have a noise for each record"
+        )
     if asked.precision == "single":
         parts = in_single(parts, noise_deviations(scheme, table, levels, scale))
     grid = dict(zip(names, key.grid, strict=True)) if key.grid else None
@@ -331,14 +333,13 @@ class Asked:
         """
         held = None
         if blanks:
-            parts = []
-            for name, column in pd.concat(list(self.raw()), ignore_index=True).items():
+            frame = pd.concat(list(self.raw()), ignore_index=True)
+            for name, column in frame.items():
                 if not column.notna().any():
                     raise AuditorError(f"column {quoted(name)} has no values at all")
                 check_plain(str(name), column)
-                filled = column.fillna(column.mode()[0])
-                parts.append(of_column(filled, str(name), self.domains.get(str(name))))
-            held = product([attribute for attribute, _ in parts], [codes for _, codes in parts])
+            filled = ((name, column.fillna(column.mode()[0])) for name, column in frame.items())
+            held = coded_columns(filled, self.domains)
         elif self.columns is not None or not is_file(self.data):
             domains = {name: self.domains.get(name) for name in self.columns or ()}
             held = self.table(categorical=domains).categorical

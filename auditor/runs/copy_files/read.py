@@ -1,4 +1,4 @@
-"""Releases read from folders."""
+"""Releases in folders: read, extended and appended to; and copies in files that are attacked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,25 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from auditor.base import AuditorError, DataError, pd
-from auditor.base.types import Options
-from auditor.data.columns.checks import SINCE
-from auditor.data.formats.release_folder import (
+from auditor.base import AuditorError, DataError, listed, pd, quoted
+from auditor.base.types import Array, Levels, Names, Options, frozen
+from auditor.data.columns.checks import SINCE, kind_of
+from auditor.data.load import (
+    column_names,
+    file_keys,
+    kept_columns,
+    load_table,
+    read_columns,
+    source_pieces,
+)
+from auditor.data.table import DataUse, Table, is_file
+from auditor.numerics.random_streams import stream
+from auditor.process.containment import plugin_errors
+from auditor.runs.copy_files.draw import Asked, Blank, Treatment, released_columns
+from auditor.runs.copy_files.write import (
     batches_of,
+    beside_kept,
     check_free,
     no_release,
     read_manifest,
     reopened,
+    warn_owner,
+    write_batch,
     write_release,
 )
-from auditor.data.load import column_names, kept_columns, read_columns
-from auditor.data.microdata import as_categories, as_table, is_other_table
-from auditor.runs.arguments import make_plugin
-from auditor.runs.copy_files.draw import released_columns
-from auditor.runs.copy_files.write import beside_kept
-from auditor.runs.perturb import Lineage, Release
-from auditor.schemes.base.scheme import Scheme
-from auditor.schemes.draw import released_grid
+from auditor.runs.estimate import AnyEstimate, attack
+from auditor.runs.perturb import (
+    Lineage,
+    Release,
+    as_categories,
+    as_table,
+    batch_notes,
+    is_other_table,
+    refuse_repeats,
+)
+from auditor.scenario.arguments import checked_levels, make_plugin
+from auditor.schemes.base.scheme import Scheme, table_moments
+from auditor.schemes.draw import check_takes_batches, released_grid
 from auditor.schemes.replacement.base import UniformScheme
 
 
@@ -75,8 +95,10 @@ class FolderLineage(Lineage):
         names, parts = manifest["attributes"], batches_of(manifest)
         try:
             if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
-                why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
-                raise AuditorError(f"{folder}: cannot be extended; {why}")
+                raise AuditorError(
+                    f"{folder}: cannot be extended; its copies are rounded, cut off or have blanks, and a new one hangs "
+                    "on its neighbours as they were drawn"
+                )
             scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
             original = X[names]
             types = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
@@ -187,3 +209,246 @@ def _grid(
         return None
     found = dict(zip(table.attributes, grid, strict=True))
     return {name: min(step, (before or found)[name]) for name, step in found.items()}
+
+
+# -- later batches of records ----------------------------------------------------------------------
+
+OF_THE_RELEASE = ("attributes", "precision", "law")
+"""Entries of the first batch that hold for all."""
+GIVE = "give the originals of every batch as they were, in order"
+
+
+def append_copies(
+    data: str,
+    folder: Path,
+    earlier: Names,
+    seed: int | None = None,
+    missing: Blank = "refuse",
+    forms: Mapping[str, str] | None = None,
+    key: str | None = None,
+    repeats: bool = False,
+) -> list[Path]:
+    """Write the copies of a later batch of records; return their paths.
+
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale
+    the noise. ``key`` identifies records in all files; ``repeats`` perturbs released records again.
+    The release states scheme, levels, columns and treatment.
+
+    Warns
+    -----
+    AuditorWarning
+        As ``write_copies``; released records; columns of a variance far from the first batch's.
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no release, ``earlier`` are not its originals, or the batch is invalid.
+    """
+    with reopened(folder) as manifest:
+        with plugin_errors():
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        check_takes_batches(scheme)
+        if key is not None:
+            new = file_keys(key, data)
+            out = np.any([new.places_in(file_keys(key, path)) >= 0 for path in earlier], axis=0)
+            refuse_repeats(int(out.sum()), len(new.cells), "key", repeats, "say --repeats")
+        done = manifest.get("post_processing") or {}
+        if "unit" in done:
+            raise AuditorError(
+                f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
+            )
+        clips = done.get("clip", {}).items()
+        bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
+        step = done.get("round")
+        asked = Asked(
+            data,
+            manifest["attributes"],
+            None,
+            manifest["levels"],
+            seed,
+            manifest["precision"],
+            Treatment(missing, step is not None, bounds, forms or {}, step),
+        )
+        tables = _tables_before(scheme, asked, earlier, folder, manifest)
+        records = sum(table.rows for table in tables)
+        if isinstance(scheme, UniformScheme):
+            scheme = scheme.over(tables[0])  # values are replaced as in the first batch
+            domains = {attribute.name: attribute.labels for attribute in tables[0].attributes}
+            asked = replace(asked, earlier=records, domains=domains)
+        else:
+            scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
+            asked = replace(asked, earlier=records, scale=scale, past=past)
+            warn_owner(batch_notes(tables, asked.numbers()[1], np.diag(scale.covariance)))
+        batch = len(tables) + 1
+        names = map(Path, manifest["copies"])
+        paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
+        check_free(folder, paths)
+
+        def with_batch(stated: Options) -> Options:
+            own = {name: value for name, value in stated.items() if name not in OF_THE_RELEASE}
+            return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
+
+        return write_batch(scheme, asked, paths, manifest.get("kept", []), with_batch)
+
+
+def _tables_before(
+    scheme: Scheme, asked: Asked, earlier: Names, folder: Path, manifest: Options
+) -> list[Any]:
+    out, tables = batches_of(manifest), list[Any]()
+    if len(earlier) != len(out):
+        raise AuditorError(
+            f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {len(out)}; got {len(earlier)}"
+        )
+    for path, part in zip(earlier, out, strict=True):
+        one = replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
+        if scheme.engine == "categorical":
+            blanks = part["missing"] == "keep"
+            table: Any = one.categories(blanks)
+        else:  # later columns need not vary
+            scale = table_moments(tables[0]) if tables else None
+            table = replace(one, scale=scale).numbers()[1]
+        if table.rows != part["rows"]:
+            raise AuditorError(
+                f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
+            )
+        if is_other_table(part, table):
+            raise AuditorError(
+                f"{path}: cannot be what {part['copies'][0]} is of: its records have other values, or another order; {GIVE}"
+            )
+        tables.append(table)
+    return tables
+
+
+def _past(
+    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Options
+) -> tuple[Array, ...]:
+    law = scheme.law(manifest["levels"], table_moments(tables[0]))
+    if law is None or law.serial is None:
+        return ()
+    last, table = batches_of(manifest)[-1], tables[-1]
+    if last.get("post_processing") or last["missing"] == "keep":
+        raise AuditorError(
+            f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked"
+        )
+    start, names = max(0, table.rows - law.serial.order), list(table.attributes)
+    copies = (
+        read_columns(str(folder / name), names).to_numpy(float)[start:] for name in last["copies"]
+    )
+    return (table.read(start, table.rows), *copies)
+
+
+# -- copies in files, attacked without a scenario --------------------------------------------------
+
+# Without a stated law, it is estimated from original and copies, without closed forms. Copies of
+# categories need a stated law.
+
+
+@frozen
+class Request:
+    """Arguments of one attack.
+
+    ``scheme`` is a name or ``{name: …, …its parameters}``; ``levels`` then has one for each copy.
+    ``columns`` are by default all common columns of numbers.
+    """
+
+    attack: str
+    copies: Names
+    original: str
+    scheme: Any = None
+    levels: Levels = ()
+    columns: Names | None = None
+    knowledge: Any = "perfect"
+    seed: int = 0
+    parameters: Options | None = None
+
+
+def attack_files(asked: Request) -> AnyEstimate:
+    """Estimate from all copies together.
+
+    Raises
+    ------
+    AuditorError
+        A file cannot be read, the copies are not the original's records, or the request does not
+        apply.
+    """
+    with plugin_errors():
+        release = _release(asked)
+    options = {"knowledge": asked.knowledge, "seed": asked.seed, **(asked.parameters or {})}
+    found: AnyEstimate = attack(asked.attack, release, **options)
+    return found
+
+
+def _release(asked: Request) -> Release:
+    if asked.scheme is None:
+        return _numbers(asked, {})
+    law = asked.scheme if isinstance(asked.scheme, Mapping) else {"name": asked.scheme}
+    rest = {key: value for key, value in law.items() if key != "name"}
+    scheme = make_plugin("scheme", law.get("name", ""), rest)
+    if len(asked.levels) != len(asked.copies):
+        raise AuditorError(
+            f"a scheme needs the level of each of {len(asked.copies)} copies; got {len(asked.levels)}"
+        )
+    if scheme.adds_noise:
+        return _numbers(asked, {"law": {"scheme": scheme.name, **rest}})
+    if scheme.engine != "categorical":
+        raise AuditorError(
+            f"copies by {scheme.name} are attacked from Python, or by a scenario; here by schemes that add noise or replace"
+        )
+    return _categories(asked, scheme)
+
+
+def _numbers(asked: Request, law: Options) -> Release:
+    copies = [str(Path(name).expanduser()) for name in asked.copies]
+    scheme = make_plugin("scheme", "published", {"copies": copies, **law})
+    table, levels = _original(asked), tuple(asked.levels)
+    if law:
+        scheme.check_levels(levels)
+    scheme.check_table(table, DataUse.model_construct(source=asked.original))
+    frames = []
+    for copy in scheme.read(table, True):
+        if np.isnan(copy.values).any():
+            raise AuditorError(
+                f"{copy.name}: has missing cells; a scenario with the scheme `published` audits what all copies have "
+                "in full"
+            )
+        frames.append(pd.DataFrame(copy.values, columns=list(table.attributes)))
+    X = pd.DataFrame(table.values, columns=list(table.attributes))
+    return Release(X, tuple(frames), levels, scheme)
+
+
+def _categories(asked: Request, scheme: Any) -> Release:
+    names = list(asked.columns or _shared(asked, source_pieces(asked.original)[0]))
+    original = read_columns(asked.original, names).astype("category")
+    typed = []
+    for path in asked.copies:
+        copy, name = read_columns(path, names), Path(path).name
+        if len(copy) != len(original):
+            raise AuditorError(
+                f"{name}: has {len(copy):,} rows where the original has {len(original):,}; rows must match one to one"
+            )
+        if not all(copy[column].isin(original[column].cat.categories).all() for column in names):
+            raise AuditorError(f"{name}: has values that the original has not, or missing cells")
+        typed.append(copy.astype(original.dtypes))
+    return Release(original, tuple(typed), checked_levels(list(asked.levels), 0, scheme), scheme)
+
+
+def _original(asked: Request) -> Table:
+    def read(columns: Names | None) -> Table:
+        use = DataUse.model_construct(source=asked.original, columns=columns)
+        return load_table(use, stream(asked.seed, "data"))
+
+    if asked.columns is not None:
+        return read(asked.columns)
+    if not is_file(asked.original):
+        return read(_shared(asked, read(None).attributes))
+    shared = _shared(asked, source_pieces(asked.original)[0])
+    frame = read_columns(asked.original, shared)
+    return read([name for name in shared if kind_of(frame[name]) == "numbers"] or shared)
+
+
+def _shared(asked: Request, known: Names) -> list[str]:
+    heads = [source_pieces(name)[0] for name in asked.copies]
+    shared = [name for name in known if all(name in head for head in heads)]
+    if not shared:
+        raise AuditorError(f"the copies have none of the original's columns, {listed(known)}")
+    return shared

@@ -133,21 +133,6 @@ class Key:
         return self.seed
 
 
-@unprinted
-class RowsOf(Arrays):
-    """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
-
-    copies: Arrays
-    start: int
-    stop: int
-
-    def __len__(self) -> int:
-        return len(self.copies)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.copies[place][self.start : self.stop]
-
-
 class Sampler(Protocol):
     """Draws the copies of one release block by block, in any order of blocks."""
 

@@ -404,8 +404,9 @@ def check_chances(of: str, shares: Sequence[float]) -> None:
     """Raise ``ValueError`` if numbers are no distribution; ``of`` begins the message."""
     least, total = min(shares), sum(shares)
     if least < 0 or abs(total - 1.0) > ROUNDING:
-        got = f"a least of {least:g} and a sum of {total:.10g}"
-        raise ValueError(f"{of}must be chances of at least 0 that sum to 1; got {got}")
+        raise ValueError(
+            f"{of}must be chances of at least 0 that sum to 1; got a least of {least:g} and a sum of {total:.10g}"
+        )
 
 
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
@@ -452,8 +453,9 @@ def by_attribute(
         if attribute.name not in held:
             raise AuditorError(f"{what} has {none} for {which}{remedy}")
         if (found := len(held[attribute.name])) != attribute.size:
-            wanted = f"{attribute.size:,} {one}, one for each category in order"
-            raise AuditorError(f"{what} of {which} must have {wanted}; got {found:,}")
+            raise AuditorError(
+                f"{what} of {which} must have {attribute.size:,} {one}, one for each category in order; got {found:,}"
+            )
     return [held[name] for name in names]
 
 

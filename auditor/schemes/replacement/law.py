@@ -37,7 +37,18 @@ from typing import ClassVar, Self
 import numpy as np
 
 from auditor.base import scipy
-from auditor.base.types import Array, Arrays, Codes, Flags, Integers, Levels, frozen, unprinted
+from auditor.base.types import (
+    Array,
+    Arrays,
+    Codes,
+    Flags,
+    Integers,
+    Levels,
+    Names,
+    Plain,
+    frozen,
+    unprinted,
+)
 from auditor.numerics.linear_algebra import quotient
 
 EXACTLY = 1e-12
@@ -46,7 +57,7 @@ RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
 FEWEST_PER_CELL = 10
 """Fewest records per cell; below, attributes are perturbed independently."""
 MOST_VALUES = 1_000
-"""Most values in an estimated domain."""
+"""Most values in a domain with a matrix, stated or estimated."""
 
 
 def fresh_chances(retention: float, size: int, pi: Array | None) -> Array:
@@ -106,9 +117,15 @@ class UniformLaw:
     by_retention: ClassVar[bool] = True
     """Whether copies keep a value with their level's probability, or draw from ``π``."""
 
+    by_copy: ClassVar[Names] = ("levels",)
+    """Fields with an entry for each copy."""
+
     def of(self, copies: Sequence[int]) -> Self:
         """Law of a coalition, by copy numbers from 1."""
-        return replace(self, levels=tuple(self.levels[copy - 1] for copy in copies))
+        held: Plain = {
+            name: tuple(getattr(self, name)[copy - 1] for copy in copies) for name in self.by_copy
+        }
+        return replace(self, **held)
 
     @cached_property
     def pi(self) -> Array:
@@ -169,7 +186,12 @@ class UniformLaw:
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
-        return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
+        if self.multilevel:
+            return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
+        found = np.ones((copies[0].size, self.size))
+        for place, y in enumerate(copies, start=1):
+            found *= self.transition_matrix(None, place).T[y]
+        return found
 
     def joint(self, prior: Array) -> Array:
         """``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
@@ -263,11 +285,7 @@ class MatrixLaw(UniformLaw):
     transitions: tuple[Array, ...] = ()
     by_retention: ClassVar[bool] = False
 
-    def of(self, copies: Sequence[int]) -> Self:
-        levels, transitions = (
-            tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
-        )
-        return replace(self, levels=levels, transitions=transitions)  # type: ignore[arg-type]
+    by_copy: ClassVar[Names] = ("levels", "transitions")
 
     @property
     def rarity(self) -> float:
@@ -279,15 +297,6 @@ class MatrixLaw(UniformLaw):
         if source is None:
             return self.transitions[target - 1]
         return super().transition_matrix(source, target, prior)
-
-    def likelihood(self, copies: Sequence[Codes]) -> Array:
-        found = np.ones((copies[0].size, self.size))
-        for T, y in zip(self.transitions, copies, strict=True):
-            found *= T.T[y]
-        return found
-
-    def given_original(self) -> Array:
-        return independent(self.transitions, self.size)
 
     def epsilon(self) -> float:
         total = np.zeros((self.size, self.size))
