@@ -105,8 +105,8 @@ def _errors_of(fits: Sequence[Fit], rows: int, from_noise: bool) -> Array:
 
 def _cause(coalition: Coalition, columns: Sequence[str]) -> str:
     some = ", ".join(columns[:4]) + (", …" if len(columns) > 4 else "")
-    says = f"says more than a line of column{'s' * (len(columns) > 1)} {some}"
-    return f"the density of the noise of {copies_in_words(coalition)} {says}" if columns else ""
+    shows = f"shows more of column{'s' * (len(columns) > 1)} {some} than a linear estimate"
+    return f"the shape of the noise of {copies_in_words(coalition)} {shows}" if columns else ""
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
