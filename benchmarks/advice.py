@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import auditor
-from auditor.data.sources.census_like import Cps
+from auditor.data.sources.built_in import Cps
 from auditor.results.records import Tried
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.columns import Request

@@ -47,13 +47,13 @@ from auditor.expectations.base import (
     Filter,
     Judgement,
     Place,
-    as_drawn,
     copies_released,
     identity,
     place,
     selector,
     worst,
 )
+from auditor.expectations.noise_follows_law import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided, quantile
 from auditor.registry import PluginParameters, register
 from auditor.results.metrics import GUARANTEES, base, causes, measured_by, unused_columns

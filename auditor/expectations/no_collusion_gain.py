@@ -26,17 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Coalition
-from auditor.expectations.base import (
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    by_guarantees,
-    contradiction,
-    identity,
-    place,
-    worst,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, identity, place, worst
+from auditor.expectations.noise_follows_law import by_guarantees, contradiction
 from auditor.numerics.statistics import (
     Z_95,
     holm,

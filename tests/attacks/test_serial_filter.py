@@ -6,7 +6,7 @@ from scipy.ndimage import uniform_filter1d
 from scipy.stats import binom
 
 import auditor
-from auditor.data.sources.census_like import autoregression
+from auditor.data.sources.built_in import autoregression
 from auditor.numerics.linear_algebra import Pencil
 from auditor_attacks import _spectra
 from auditor_attacks.serial_filter import Filtered

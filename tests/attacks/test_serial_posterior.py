@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from auditor.base import AuditorError
-from auditor.data.sources.census_like import MarkovChain
+from auditor.data.sources.built_in import MarkovChain
 from auditor.schemes.replacement.law import UniformLaw
 from auditor_attacks.posterior import Bayes
 from auditor_attacks.serial_posterior import (

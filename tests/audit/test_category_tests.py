@@ -9,7 +9,7 @@ from planted_coins import FAULTS, OF_OTHER_ROWS, history_ignored, in_a_quarter
 
 import auditor
 from auditor import registry
-from auditor.expectations.base import NoiseFollowsLaw
+from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.results.records import Evidence, ReleaseEvidence
 from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.scheme import Key

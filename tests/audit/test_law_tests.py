@@ -13,7 +13,7 @@ from auditor import registry
 from auditor.audit.law_tests.battery import Scores, battery, chaos_exponent
 from auditor.audit.law_tests.scores import release_scores, rows_of
 from auditor.audit.numeric.linear_errors import Maps, crossed
-from auditor.data.sources.census_like import autoregression
+from auditor.data.sources.built_in import autoregression
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.divisible_noise import Laplace, LaplaceMultilevel, laplace_increment
 from tests.audit.law_faults import HONEST, drawn, table

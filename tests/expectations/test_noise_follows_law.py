@@ -9,7 +9,8 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.expectations.base import IMPLICIT_LEVEL, NoiseFollowsLaw
+from auditor.expectations.base import IMPLICIT_LEVEL
+from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.results.records import Evidence, LawTest, ReleaseEvidence
 from auditor.scenario.arguments import make_plugin
 from auditor.schemes.base.scheme import Key

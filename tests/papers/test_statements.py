@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.data.sources.census_like import DiscretisedGaussian
+from auditor.data.sources.built_in import DiscretisedGaussian
 from auditor.schemes.corner_wave import min_covariance
 from auditor.schemes.generalisation.classes import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio

@@ -9,7 +9,7 @@ from large_tables import figures, in_memory
 import auditor
 from auditor.audit.base import request
 from auditor.base import AuditorError
-from auditor.data.sources.census_like import CensusLike, Cps
+from auditor.data.sources.built_in import CensusLike, Cps
 from auditor.numerics import blocks
 from auditor.runs import workers
 from auditor.runs.check import check_data
