@@ -2,7 +2,9 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,12 +23,14 @@ collect_ignore = [
 ]  # tests/reports/test_report_readme.py runs and judges it, and needs its results
 
 SLOW = {
-    "batches", "both-worlds", "guarantees", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records",
+    "batches", "both-worlds", "guarantees", "huang2005-exp1",
+    "huang2005-exp2", "huang2005-exp2-exact", "huang2005-exp3", "huang2005-exp3-exact", "huang2005-exp4",
+    "huang2005-exp4-exact", "known-records",
     "li2012-example", "li2012-fig2", "li2012-fig3", "li2012-fig4", "li2012-fig4-wisconsin", "li2012-fig5",
     "lossless-noises", "low-order-bits", "nested-anonymity", "official-statistics", "population-sample",
     "record-linkage", "serial", "serial-categories", "serial-skewed",
     "strongest-joint", "strongest-kinds", "strongest-kinds-mixture",
-    "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity", "survey-known-sample",
+    "strongest-kinds-series", "survey-additive", "survey-dimensionality", "survey-ica", "survey-kanonymity", "survey-known-sample",
     "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rare-cells", "survey-rotation",
     "published-categories", "shown-columns", "shown-groups", "survey-rotation-noise", "survey-tables",
     "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5",
@@ -35,6 +39,9 @@ SLOW = {
 """More than about four seconds each, together nine tenths of the time of all scenarios. Every family
 of schemes keeps a quick scenario; k-anonymity is audited by tests/schemes/test_k_anonymity.py."""
 
+
+LONG = {*(Path(__file__).parent / "tests/long.txt").read_text().splitlines()}
+"""Tests of more than about a second each, together two fifths of the time of all quick ones."""
 
 WITHOUT_LEARNER = {
     "official-statistics", "published-categories", "published-copies", "shown-groups",
@@ -68,11 +75,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all but the first variant of every test that is ``slow_after_first``."""
-    seen: set[str] = set()
-    for item in items:
-        if item.get_closest_marker("slow_after_first") is not None:
-            name = item.nodeid.partition("[")[0]
-            if name in seen:
+    """Mark all but the first variant of long tests and of those ``slow_after_first``.
+
+    A long test without variants is slow.
+    """
+    quick = [item for item in items if item.get_closest_marker("slow") is None]
+    names = [item.nodeid.removeprefix("tests/").partition("[")[0] for item in quick]
+    variants, seen = Counter(names), set[str]()
+    for item, name in zip(quick, names, strict=True):
+        if name in LONG or item.get_closest_marker("slow_after_first") is not None:
+            if name in seen or (name in LONG and variants[name] == 1):
                 item.add_marker(pytest.mark.slow)
             seen.add(name)

@@ -143,3 +143,9 @@ def test_the_hook_checks_scenarios_in_any_folder(elsewhere, command):
     status, _, told = command(*arguments, *files)
     assert status == 2
     assert re.search(r"first\.yaml:4:\d+: attacks\[0\].*did you mean 'llse'", told)
+
+
+def test_tests_that_are_listed_as_long_exist():
+    for line in (ROOT / "tests/long.txt").read_text().splitlines():
+        file, _, name = line.partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(), line
