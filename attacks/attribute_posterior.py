@@ -367,7 +367,6 @@ class DistributionAnalysis(RowAttack):
     """
 
     name = "distribution-analysis"
-    in_all = False
     attack_kind = "per attribute"
     combines = True
     cost = Cost(4e-3, 1.2e-6)

@@ -132,7 +132,8 @@ A cell is an attribute's share unknown, or its records not guessed closely, in o
 of the gallery and of the page of the strongest attacks, in order and shuffled: one corner-wave copy, three independent Gaussian or Laplace
 copies from levels {", ".join(map(str, LEVELS))}, rotations, projections and masks, by all kinds of knowledge. Error bars are of paired
 t-tests over {GROUPS} groups of records, with 5 % false discoveries. *Lost*: cells whose least share rises without the attack and without
-slower ones that lose none. Attacks that lose none are not in `all`, but for `llse`, which closed forms refer to. Attacks on categories,
+slower ones that lose none. Attacks that lose none are not in `all`, but for `llse`, which closed forms refer to, and
+`distribution-analysis`, which leaves least on some small tables under strong noise ([advice](advice.md)). Attacks on categories,
 and attacks that name records or find attributes of classes, are not compared.
 
 """
