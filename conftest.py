@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-# Container images often forbid compiled modules. Each worker of pytest, and each of the hundreds of
-# programs started by tests, would compile all modules again, in a second. Git ignores __pycache__.
+# Container images often forbid compiled modules; every started program then compiles them again,
+# for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Two workers with linear algebra on all cores delay each other: tests of the papers took twice as
-# long. Set before numpy is imported; started programs inherit the variables.
+# Two workers with linear algebra on all cores take twice as long. Set before numpy is imported;
+# started programs inherit the variables.
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
@@ -46,8 +46,8 @@ LONG = {*(Path(__file__).parent / "tests/long.txt").read_text().splitlines()}
 WITHOUT_LEARNER = {
     "official-statistics", "published-categories", "published-copies", "shown-groups",
 }  # fmt: skip
-"""The insider's learner needs most of the time, and no expectation depends on the learner.
-tests/reports/test_first_screen.py runs `published-copies` with the learner."""
+"""Scenarios without expectations on the insider's learner, which takes most of their time.
+tests/reports/test_first_screen.py runs `published-copies` with it."""
 
 
 @pytest.hookimpl(wrapper=True)
