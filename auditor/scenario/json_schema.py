@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from auditor import registry
 from auditor.adversary.knowledge import KINDS
+from auditor.data.formats.file_kinds import SUFFIXES
 from auditor.data.table import DataUse
 from auditor.registry.parameters import Form
 from auditor.results import metrics
@@ -136,8 +137,9 @@ def _levels(definitions: JSON) -> JSON:
 def _data(definitions: JSON) -> JSON:
     common = _model(DataUse, "data", definitions)
     del common["properties"]["parameters"]
-    # a file by its suffix, or a folder of parts by its slash
-    path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$|[/\\]"}
+    # a file by its suffix, with options behind it, or a folder of parts by its slash
+    ends = "|".join(one[1:] for suffix in SUFFIXES for one in (suffix, suffix.upper()))
+    path = {"type": "string", "pattern": rf"\.({ends})(#|$)|[/\\]"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
         common | {"properties": common["properties"] | {"source": path}},

@@ -369,8 +369,8 @@ def test_a_folder_of_parts_is_a_table(parts, whole):
     # `jsonschema.validate` would check the schema itself each time
     schema = jsonschema.Draft202012Validator(scenario_schema())
     schema.validate(document)
-    for wrong in ("parts", "table.xlsx"):
-        assert not schema.is_valid(of_source(wrong))
+    sources = {"parts": False, "table.docx": False, "table.xlsx#Pay": True, "table.CSV.GZ": True}
+    assert {one: schema.is_valid(of_source(one)) for one in sources} == sources
 
 
 def test_a_folder_without_a_slash_and_one_that_is_not_there_are_told(parts):
