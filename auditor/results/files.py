@@ -54,13 +54,15 @@ def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -
 
     Examples
     --------
-    >>> with_reading("book.xlsx", "Wages", None), with_reading("a.csv", None, [-9]), with_reading("a.csv", None, [])
-    ('book.xlsx#sheet=Wages', 'a.csv#blank=-9', 'a.csv#blank=')
+    >>> with_reading("book.xlsx#Wages", None, [-9]), with_reading("a.csv", None, [])
+    ('book.xlsx#sheet=Wages&blank=-9', 'a.csv#blank=')
     """
-    stated: dict[str, list[str]] = {} if sheet is None else {"sheet": [sheet]}
+    bare, own = split_name(name)
+    sheet, blank = sheet or own.sheet, own.blank if blank is None else blank
+    stated = {} if sheet is None else {"sheet": [sheet]}
     if blank is not None:
         stated["blank"] = [str(mark) for mark in blank] or [""]
-    return f"{name}#{urlencode(stated, doseq=True)}" if stated else name
+    return f"{bare}#{urlencode(stated, doseq=True)}" if stated else name
 
 
 def name_of(path: Path) -> str:

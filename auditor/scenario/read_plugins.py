@@ -1,6 +1,7 @@
 """Sections ``data``, ``schemes``, ``knowledge``, ``attacks`` and ``coalitions``."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Annotated, Any, TypeVar
 
@@ -26,7 +27,7 @@ from auditor.base import (
 )
 from auditor.base.types import Plain
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.table import DataUse
+from auditor.data.table import DataUse, is_file
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Form, Path, Problems, Whole, read_entry, shown
 from auditor.results.files import located, split_name, with_reading
@@ -350,11 +351,16 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     if not isinstance(source, str):
         return None
     own = {key: item for key, item in given.items() if key not in common}
-    if form is not None:
-        source = with_reading(source, form.sheet, form.blank)
     parameters = _source_parameters(source, own, problems, base)
     if form is None:
         return None
+    if is_file(source):
+        with suppress(AuditorError):  # reported before
+            source = with_reading(source, form.sheet, form.blank)
+    elif registry.has("source", source):
+        for name in ("sheet", "blank"):
+            if getattr(form, name) is not None:
+                problems.add(("data", name), "is of a file; a registered source has none", True)
     read = {"source": source, "sheet": None, "blank": None, "parameters": parameters}
     return form.model_copy(update=read)
 

@@ -31,6 +31,7 @@ schema: true ~ schema must be 1, the version that this program reads; got True
 data: null ~ data must be a source's name, a path or a mapping with `source`; got nothing
 data: nothere.csv ~ data.source names a file that is not there: 'nothere.csv'
 data: {source: cps, rows: 2.5} ~ data.rows must be an integer; got 2.5
+data: {source: cps, sheet: Pay} ~ data.sheet is of a file; a registered source has none
 data: {source: cps, standardize: 1} ~ data.standardize must be true or false; got 1
 schemes: 5 ~ schemes must be a list; got 5
 schemes: [5] ~ schemes[0] must be a name, or a mapping with `name` and parameters; got 5
