@@ -174,14 +174,15 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
     for key, cells in keys.reset_index(drop=True).items():
         if kind_of(cells) == NESTED:
             continue
-        several = (cells.groupby(cells).transform("size").fillna(1) > 1).to_numpy(dtype=bool)
+        codes, _ = pd.factorize(cells)
+        several = (codes >= 0) & (np.bincount(codes + 1)[codes + 1] > 1)
         if several.sum() < FEWEST_ROWS:
             continue
         for name, column in columns.items():
             if name == key or kind_of(column) != "numbers":
                 continue
-            x, group = pd.Series(column_floats(column))[several], cells[several]
-            freedom = len(x) - group.nunique()
+            x, group = pd.Series(column_floats(column)[several]), codes[several]
+            freedom = len(x) - len(np.unique(group))
             within = ((x - x.groupby(group).transform("mean")) ** 2).sum() / max(1, freedom)
             left = float(within / x.var()) if x.var() > 0 else 1.0
             if left <= MOST_LEFT:

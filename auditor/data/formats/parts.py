@@ -183,7 +183,7 @@ def coded_columns(piece: Piece) -> frozenset[str]:
     """A text file's columns with leading zeros (``04109``) in the first cells."""
     if not is_text(piece.path):
         return frozenset()
-    names = header(piece.path)
+    names = list(filter(None, header(piece.path)))
     (frame,) = replace(piece, rows=LOOKED_AT // len(names)).frames(names, as_written=True)
     return frozenset(name for name in names if frame[name].str.fullmatch(r"\s*0\d+\s*").any())
 
