@@ -17,18 +17,9 @@ shape the estimate equals ``llse``.
 import numpy as np
 
 from auditor.adversary.attack import filter_map
-from auditor.adversary.view import CovarianceSource, combined_noise, estimated_covariance
+from auditor.adversary.view import combined_noise, estimated_covariance
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import (
-    Affine,
-    Array,
-    LinearAttack,
-    Perfect,
-    PluginParameters,
-    PublishedModel,
-    View,
-    register,
-)
+from auditor.plugin import Affine, Array, LinearAttack, Perfect, PublishedModel, View, register
 
 
 @register
@@ -45,19 +36,12 @@ class BayesEstimate(LinearAttack):
         "attacks beat it where they fit: pca-filter when weak components vanish, udr when nothing is correlated."
     )
 
-    class Parameters(PluginParameters):
-        """Source of the covariance."""
-
-        covariance: CovarianceSource = "knowledge"
-        """knowledge: exact where it is known; copies: estimated from the released rows even then"""
-
     def affine(self, view: View) -> Affine:
-        given = self.parameters.covariance == "knowledge"
-        if given and isinstance(view.knowledge, PublishedModel):
+        if isinstance(view.knowledge, PublishedModel):
             # a published model needs noise of one shape: F = K_X (K_X + v K_0)⁺
             gain = view.pencil.gain(np.asarray(view.combined_variance))
             return filter_map(view, gain, view.data_moments[0], fixed=False)
-        known = given and isinstance(view.knowledge, Perfect)
+        known = isinstance(view.knowledge, Perfect)
         mu_x, covariance = view.data_moments if known else view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
         Sigma_x = covariance if known else estimated_covariance(covariance, Sigma_r)

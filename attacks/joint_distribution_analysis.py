@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
+from auditor.adversary.view import LEAST_LIKELIHOOD, expected_mass
 from auditor.numerics.linear_algebra import quotient, regression
 from auditor.plugin import (
     Array,
@@ -73,8 +74,6 @@ COUNTED = 3
 MOST_STEPS, GAIN = 500, 3.0
 """EM stops when a step gains less log-likelihood, in nats over all records. Run to convergence, it
 makes spikes."""
-LEAST = 1e-250
-"""Likelihood below which a cell of released values counts as impossible."""
 FINE, BEYOND, MOST_TABLED = 128, 4.0, 2**14
 """Points of a table per noise deviation, deviations beyond the bins, and most points."""
 FINEST = 1e-6
@@ -159,7 +158,8 @@ class Grid:
             middle = (cells[-1][:-1] + cells[-1][1:]) / 2.0
             L.append(channel.noise.likelihood(middle, axes[-1].edges))
         counts = np.histogramdd(np.stack(values, axis=1), cells)[0]
-        return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
+        edges = [axis.edges for axis in axes]
+        return cls(axes, expected_mass(counts, L, edges, MOST_STEPS, GAIN)[0])
 
     def posterior(self, copies: Arrays) -> tuple[list[Array], Flags]:
         """Bins' probabilities, and the mask of explained rows.
@@ -189,7 +189,7 @@ class Grid:
     def _weighed(self, L: Arrays) -> tuple[list[Array], Array]:
         P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
         total = P[0].sum(axis=1)
-        return P, quotient(1.0, total, where=total > LEAST)
+        return P, quotient(1.0, total, where=total > LEAST_LIKELIHOOD)
 
     def of_cells(self, chosen: Sequence[Flags]) -> Array:
         """Probability of cells in all p masks, shape (b,).
@@ -210,49 +210,6 @@ def spaced(values: Array, count: int, beyond: float) -> Array:
     even = np.linspace(low - reach, high + reach, count - count // 2 + 1)
     within = np.quantile(values, np.arange(1, count // 2 + 1) / (count // 2 + 1))
     return np.unique(np.concatenate([even, within]))
-
-
-def reconstructed(
-    counts: Array, L: Arrays, edges: Arrays, steps: int = MOST_STEPS, gain: float = GAIN
-) -> Array:
-    """``π``, shape (B_1, …, B_p), by EM from counts of released values.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (C_1, …, C_p)
-    L : sequence of p ndarrays of shapes (C_j, B_j)
-        Likelihood of each cell of released values given each bin.
-    edges : sequence of p ndarrays
-        Of the bins; EM starts with a flat density.
-    steps : int
-    gain : float
-        Least rise of the log-likelihood, in nats, that continues.
-    """
-    mass = np.ones(())
-    for e in edges:
-        mass = np.multiply.outer(mass, np.diff(e) / (e[-1] - e[0]))
-    last = -np.inf
-    for _ in range(steps):
-        mixed = along(mass, L)
-        possible = (counts > 0) & (mixed > LEAST)
-        if not possible.any():
-            break
-        likelihood = float((counts[possible] * np.log(mixed[possible])).sum())
-        if likelihood - last < gain:
-            break
-        last = likelihood
-        ratio = quotient(counts, mixed, where=possible)
-        mass = mass * along(ratio, [matrix.T for matrix in L])
-        mass /= mass.sum()
-    return mass
-
-
-def along(tensor: Array, matrices: Arrays) -> Array:
-    """Apply one matrix to each axis of a tensor."""
-    for matrix in matrices:  # each moves its axis to the end
-        rest = tensor.shape[1:]
-        tensor = (tensor.reshape(len(tensor), -1).T @ matrix.T).reshape(*rest, len(matrix))
-    return tensor
 
 
 def besides(mass: Array, factors: Arrays, j: int) -> Array:

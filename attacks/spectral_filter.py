@@ -9,13 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.attack import filter_map
-from auditor.adversary.view import (
-    CovarianceSource,
-    combinations,
-    combined_noise,
-    estimated_covariance,
-    noise_of,
-)
+from auditor.adversary.view import combinations, combined_noise, estimated_covariance, noise_of
 from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import descending_eigen, noise_edge, projection_error_range
 from auditor.plugin import (
@@ -191,15 +185,13 @@ class PCAFilter(LinearAttack):
     )
 
     class Parameters(PluginParameters):
-        """Components kept, and source of the covariance."""
+        """Components kept."""
 
         components: Components = "largest-gap"
         """how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included"""
-        covariance: CovarianceSource = "knowledge"
-        """knowledge: exact where it is known; copies: estimated from the released rows even then"""
 
     def affine(self, view: View) -> Affine:
-        known = isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge"
+        known = isinstance(view.knowledge, Perfect)
         if known:
             mean, K_X = view.data_moments
         else:

@@ -41,6 +41,7 @@ from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.base import NotApplicable, scipy
 from auditor.base.types import (
     Array,
+    Arrays,
     Coalition,
     Codes,
     Indices,
@@ -53,7 +54,7 @@ from auditor.base.types import (
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
-from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
+from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen, quotient
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 
@@ -443,8 +444,6 @@ class View(Informed):
 
 # -- one sufficient copy: its noise, and the distribution that it discloses ------------------------
 
-CovarianceSource = Literal["knowledge", "copies"]
-
 
 def combined_noise(view: View, covariance: Array) -> Array:
     """``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
@@ -538,24 +537,48 @@ def reconstruct(
     """
     y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")
-    possible = L.max(axis=1) > LEAST_LIKELIHOOD
-    L, c = L[possible], c[possible]
-    n, B = float(c.sum()), len(edges) - 1
-    mass = np.diff(edges) / (edges[-1] - edges[0])
-    if n == 0:
-        return Histogram(edges, mass)
-    enough = CHI_SQUARE_SHARE * float(scipy.special.chdtri(max(1, B - 1), 0.05))
-    last = -np.inf
+    enough = CHI_SQUARE_SHARE * float(scipy.special.chdtri(max(1, len(edges) - 2), 0.05))
+    stop = (GAIN, 0.0) if method == "em" else (-np.inf, enough)
+    return Histogram(edges, expected_mass(c, [L], [edges], steps, *stop)[1])
+
+
+def expected_mass(
+    counts: Array, L: Arrays, edges: Arrays, steps: int, gain: float, enough: float = 0.0
+) -> Pair:
+    """``π``, shape (B_1, …, B_p), before and after the last step of EM.
+
+    Parameters
+    ----------
+    counts : (C_1, …, C_p)
+    L : p arrays of shapes (C_j, B_j)
+        Likelihood of each cell of released values given each bin.
+    edges : p arrays
+        Of the bins; EM starts with a flat density.
+    gain, enough
+        Least rise of the log-likelihood, in nats, and χ² of a step, that continue.
+    """
+    new, last = np.ones(()), -np.inf
+    for e in edges:
+        new = np.multiply.outer(new, np.diff(e) / (e[-1] - e[0]))
     for _ in range(steps):
-        mixed = L @ mass
-        likelihood = float(c @ np.log(mixed))
-        new = mass * (L.T @ (c / mixed)) / n
+        mass, mixed = new, along(new, L)
+        possible = (counts > 0) & (mixed > LEAST_LIKELIHOOD)
+        if not possible.any():
+            break
+        likelihood = float((counts[possible] * np.log(mixed[possible])).sum())
+        ratio = quotient(counts, mixed, where=possible)
+        new = mass * along(ratio, [matrix.T for matrix in L])
         new /= new.sum()
-        change = n * float(((new - mass) ** 2 / np.maximum(mass, 1e-300)).sum())
-        mass = new
-        if (method == "em" and likelihood - last < GAIN) or (
-            method == "iteration" and change < enough
-        ):
+        change = counts.sum() * ((new - mass) ** 2 / np.maximum(mass, 1e-300)).sum()
+        if likelihood - last < gain or change < enough:
             break
         last = likelihood
-    return Histogram(edges, mass)
+    return mass, new
+
+
+def along(tensor: Array, matrices: Arrays) -> Array:
+    """Apply one matrix to each axis of a tensor."""
+    for matrix in matrices:  # each moves its axis to the end
+        rest = tensor.shape[1:]
+        tensor = (tensor.reshape(len(tensor), -1).T @ matrix.T).reshape(*rest, len(matrix))
+    return tensor
