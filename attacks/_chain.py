@@ -18,6 +18,7 @@ predict the others better than the copula and than independence.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -203,18 +204,15 @@ def fitted_chain(
         pi = pi * ((1.0 / (flat @ pi)) @ flat) / len(flat)
     pi = np.maximum(pi, LEAST) / np.maximum(pi, LEAST).sum()
 
-    def best(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-        tried = list(pairs)
+    def best(*tried: tuple[float, float]) -> tuple[float, float]:
         T = np.array([transitions(pi, *pair) for pair in tried])
         totals = np.array([total for _, total in passed(pi[None, None], T, L[:, None], starts)])
         found = np.log(totals).sum(axis=(0, 2, 3)) + [SURE_OF * (p == 1.0) for _, p in tried]
         return tried[found.argmax()]
 
-    rho, p = start or best([*FIRST, INDEPENDENT])
+    rho, p = start or best(*FIRST, INDEPENDENT)
     if start is None and p < 1.0:
-        rho, p = best((rho, p) for rho in RHO)
-        rho, p = best((rho, p) for p in JUMPS)
-        rho, p = best((rho, p) for rho in RHO)
+        rho, p = best(*product(RHO, JUMPS))
     points = np.interp((np.arange(FEW) + 0.5) / FEW, np.cumsum(pi) - 0.5 * pi, x)
     few, rows = replace(made, x=points), y[places.T].ravel()
     made = replace(made, first=pi, T=transitions(pi, rho, p), dependent=p < 1.0)

@@ -266,6 +266,14 @@ def log_linear(x: Array, log_f: Array) -> Pair:
     return mass, x[:, :-1] + share * width
 
 
+def joint_of(channel: Channel, copies: Array, values: Array, prior: Array) -> Array:
+    """Values' priors times likelihoods, over each row's largest, (b, C); 0 if impossible."""
+    log_joint = channel.log_likelihood(copies, values) + np.log(prior)
+    top = log_joint.max(axis=1, keepdims=True)
+    possible = np.isfinite(top)
+    return np.where(possible, np.exp(log_joint - np.where(possible, top, 0.0)), 0.0)
+
+
 def alone(channel: Channel) -> Channel:
     """Channel of a smooth channel's ``value`` as the only copy."""
     if isinstance(channel, Combined):

@@ -37,7 +37,7 @@ from auditor.plugin import (
     unprinted,
 )
 
-from ._channel import Channel, alone, by_attribute, channels
+from ._channel import Channel, alone, by_attribute, channels, joint_of
 from ._fits import fitted_once, some_rows
 from .known_io_map import LinearMap
 from .llse import llse_weights
@@ -174,9 +174,8 @@ def _reconstructed(
 def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, Flags]:
     """Bins' posterior, (b, B), and mask of explained rows, (b,)."""
     mass = likelihood * prior.mass
-    total = mass.sum(axis=1)
-    explained = total > 0
-    return mass / np.where(explained, total, 1.0)[:, None], explained
+    total = mass.sum(axis=1, keepdims=True)
+    return quotient(mass, total), total[:, 0] > 0
 
 
 def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
@@ -602,12 +601,8 @@ def posterior_estimate(
     """
     if channel.exact:
         return channel.value(copies)
-    log_weights = np.log(shares) + channel.log_likelihood(copies, values)
-    top = log_weights.max(axis=1)
-    explained = np.isfinite(top)
+    joint = joint_of(channel, copies, values, shares)
+    alone, total = channel.value(copies), joint.sum(axis=1)
     if mode:
-        found = values[log_weights.argmax(axis=1)]
-    else:
-        weights = np.exp(log_weights - np.where(explained, top, 0.0)[:, None])
-        found = (weights @ values) / np.where(explained, weights.sum(axis=1), 1.0)
-    return np.where(explained, found, channel.value(copies))
+        return np.where(total > 0, values[joint.argmax(axis=1)], alone)
+    return quotient(joint @ values, total, alone)

@@ -28,6 +28,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.numerics.statistics import (
     STRAY,
     Generator,
@@ -55,7 +56,7 @@ from auditor.plugin import (
 )
 from auditor.schemes.divisible_noise import as_fraction
 
-from ._channel import Channel, by_attribute, channels
+from ._channel import Channel, by_attribute, channels, joint_of
 from ._fits import some_rows
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
@@ -228,11 +229,7 @@ class Posterior:
         return Posterior(self.values, p, self.channel, self.made)
 
     def _joint(self, copies: Array) -> Array:
-        log_f = self.channel.log_likelihood(copies, self.values) + np.log(self.prior)
-        top = log_f.max(axis=1, keepdims=True)
-        joint = np.where(
-            np.isfinite(top), np.exp(log_f - np.where(np.isfinite(top), top, 0.0)), 0.0
-        )
+        joint = joint_of(self.channel, copies, self.values, self.prior)
         row, column = np.nonzero(joint > 1e-12)
         for place, generator, grid in self.made:
             joint[row, column] *= STRAY + (1.0 - STRAY) * ratio(
@@ -243,5 +240,4 @@ class Posterior:
 
 def shares(parts: Array) -> Array:
     """Normalise along the last axis; a sum of 0 leaves zeros."""
-    total = parts.sum(axis=-1, keepdims=True)
-    return parts / np.where(total > 0, total, 1.0)
+    return quotient(parts, parts.sum(axis=-1, keepdims=True))

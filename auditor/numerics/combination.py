@@ -39,24 +39,14 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> Pair:
     grain : float, or (...)
         Rounding of copies, in roots of noise multiples (``within_grain``).
     """
-    k = Sigma.shape[-1]
-    if k == 1:
-        return np.ones(Sigma.shape[:-1]), Sigma[..., 0, 0]
     own = np.einsum("...kk->...k", Sigma)
-    deviation = np.sqrt(np.clip(own, 0.0, None))
-    noisy = deviation > 0
-    least = deviation.min(axis=-1, keepdims=True)
-    b = quotient(least, deviation, 1.0, noisy)
-    # independent noise: inverse variances
-    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):
-        precision = np.einsum("...k,...k->...", b, b)
-        return b**2 / precision[..., None], least[..., 0] ** 2 / precision
+    least = own.min(axis=-1)
     alone, suffices = _least_noise_alone(Sigma, own)
     if suffices.all():
-        return alone, own.min(axis=-1)
+        return alone, least
     w, v = within_grain(Sigma, 0.0)
-    w, v = np.where(suffices[..., None], alone, w), np.where(suffices, own.min(axis=-1), v)
-    felt = ~suffices & (grain**2 * np.einsum("...k,...k->...", w, w) > TRIFLE * least[..., 0] ** 2)
+    w, v = np.where(suffices[..., None], alone, w), np.where(suffices, least, v)
+    felt = ~suffices & (grain**2 * np.einsum("...k,...k->...", w, w) > TRIFLE * least)
     if felt.any():
         w[felt], v[felt] = within_grain(Sigma[felt], np.broadcast_to(grain, felt.shape)[felt])
     return w, v
