@@ -218,7 +218,7 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
     return weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0))
 
 
-def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
+def prior_by_inversion(counts: Array, retention: float, pi: Array) -> Array:
     """``(f − (1 − p)π) / p``, shape (s,).
 
     Negative values are set to 0, the rest normalised.
@@ -230,20 +230,17 @@ def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None)
     return estimate / estimate.sum()
 
 
-def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
+def prior_by_likelihood(counts: Array, retention: float, pi: Array) -> Array:
     """Maximum-likelihood prior, shape (s,), the limit of EM.
 
     ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where
     ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Source: agrawal2001.
     """
-    a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
+    a = fresh_chances(retention, counts.size, pi)
     order = np.argsort(-quotient(counts, a, np.where(counts > 0, np.inf, 0.0)), kind="stable")
     c, noise = counts[order], a[order]
     # t, if q > 0 for the k values of largest counts over a
-    possible = (
-        retention
-        + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))
-    ) / np.cumsum(c)
+    possible = (retention + np.cumsum(noise)) / np.cumsum(c)
     t = possible[np.flatnonzero(possible * c > noise)[-1]]
     return np.maximum(t * counts - a, 0.0) / retention
 

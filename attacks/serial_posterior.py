@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from auditor.numerics.linear_algebra import quotient
 from auditor.plugin import (
     Array,
-    AuditorError,
     CategoricalAttack,
     CategoricalView,
     Codes,
@@ -114,22 +114,12 @@ class SerialBayes(Inference):
 
         ``AuditorError`` on copies impossible by law.
         """
-        B = likelihood(self.prior, self.law, copies)
+        P = Bayes(self.prior, self.law).posterior(copies)
+        B = quotient(P, self.prior)
         A = fitted_chain(B[:FITTED_ROWS], self.prior, self.started or ())
         if self.started is not None and not self.started:
             self.started.append(A)
-        return B * self.prior if A is None else posteriors(A, self.prior, B)
-
-
-def likelihood(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``B / (B q)``, shape (b, s), or raise ``AuditorError`` on impossible copies."""
-    joint = Bayes(prior, law).joint(np.ones(law.size), copies)
-    evidence = joint @ prior
-    if not (evidence > 0).all():
-        raise AuditorError(
-            "the copies of some records are impossible under the law that the scheme states"
-        )
-    return joint / evidence[:, None]
+        return P if A is None else posteriors(A, self.prior, B)
 
 
 def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -> Array | None:

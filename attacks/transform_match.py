@@ -160,13 +160,8 @@ def nearest_gaps(c: Array, blocks: CopyBlocks) -> Array:
     """``g``, (n', N), by the column values nearest to ``c``, (p, N)."""
     nearest: Array = np.array(np.inf)
     for copies in blocks:
-        columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
-        above = [np.searchsorted(column, c) for column in columns]  # at least 1
-        gaps = [
-            np.minimum(column[i] - c, c - column[i - 1])
-            for column, i in zip(columns, above, strict=True)
-        ]
-        nearest = np.minimum(nearest, np.stack(gaps))
+        trees = [scipy.spatial.KDTree(column[:, None]) for column in copies[0].T]
+        nearest = np.minimum(nearest, [tree.query(c[..., None])[0] for tree in trees])
     if not nearest.ndim:
         raise NotApplicable("has no released row to look at")
     return (nearest**2).mean(axis=1)

@@ -38,6 +38,8 @@ from auditor.plugin import (
     register,
 )
 
+from ._deconvolution import normalised
+
 GRAIN = 1e-12
 """Least relative noise variance: without noise ``K_l + S`` may be singular."""
 LEAST_LIKELY = -1e300
@@ -142,7 +144,7 @@ class _OverLeaves(Reconstruction):
         k, on = len(self._weights), self._tree.on
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])
-        for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
+        for start, stop in evenly(0, len(out), out.shape[1] * len(self._leaves), CHUNK_VALUES):
             y = seen[start:stop]
             if self._regressed is None:
                 out[start:stop] = posterior_mean(y, self._leaves, self._tree)
@@ -158,20 +160,16 @@ class _OverLeaves(Reconstruction):
 def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
     """``x̂``, shape (b, N), of combined copies of shape (b, N)."""
     O = tree.on  # noqa: E741 - the symbol above
-    found, total, top = np.zeros(y.shape), np.zeros(len(y)), np.full(len(y), LEAST_LIKELY)
+    logs, means = [], []
     for leaf, low, high in zip(leaves, tree.low, tree.high, strict=True):
         d = y - leaf.mean
         z = d @ leaf.half.T
         b, C = leaf.mean + d @ leaf.gain.T, leaf.covariance
         box = inside(b[:, O], C[np.ix_(O, O)], low, high)
-        log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
-        x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
-        # a running sum, scaled by the largest log so far: storing all leaves' means would exceed
-        # memory
-        highest = np.maximum(top, log_q)
-        kept, q = np.exp(top - highest), np.exp(log_q - highest)
-        found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
-    return found / total[:, None]
+        logs.append(leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass)
+        means.append(b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T)
+    q, _ = normalised(np.maximum(logs, LEAST_LIKELY))
+    return np.einsum("lb,lbn->bn", q, np.array(means))
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:

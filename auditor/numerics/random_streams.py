@@ -13,6 +13,7 @@ For release only: a few draws of SFC64, used in audits, determine all later ones
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 from collections.abc import Callable
 from functools import lru_cache
@@ -129,12 +130,18 @@ class CipherStream:
         return self._filled(whole, size, dtype)
 
     def poisson(self, lam: float = 1.0, size: Shape = None) -> Any:
-        """Poisson numbers; see ``log_concave``."""
+        """Poisson numbers, by ``log_concave``."""
         if not 0 <= lam <= LARGEST_MEAN:
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
-        mean = np.full(() if size is None else size, float(lam))
-        drawn = poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
-        return drawn[()] if size is None else drawn
+
+        def log_p(k: Array, at: Indices) -> Array:
+            possible = np.maximum(k, 0.0)
+            found = scipy.special.xlogy(possible, lam) - scipy.special.gammaln(possible + 1.0)
+            return np.where(k < 0, -np.inf, found - lam)
+
+        start = np.full(() if size is None else size, math.floor(lam), dtype=float)
+        drawn = log_concave(self, start.ravel(), log_p).astype(np.int64).reshape(start.shape)
+        return drawn[()]
 
     def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
         """Permutation of numbers below x, or of the rows of x."""
@@ -195,17 +202,6 @@ LARGEST_TABLE = 2.0**12
 def geometric(rng: Rng, rate: float, size: int) -> Array:
     """Numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,)."""
     return np.floor(rng.standard_exponential(size) / rate)
-
-
-def poisson(rng: Rng, mean: Array) -> Array:
-    """Poisson numbers, shape (n,), of means from 0 to 10⁶."""
-
-    def log_p(k: Array, at: Indices) -> Array:
-        possible = np.maximum(k, 0.0)
-        found = scipy.special.xlogy(possible, mean[at]) - scipy.special.gammaln(possible + 1.0)
-        return np.where(k < 0, -np.inf, found - mean[at])
-
-    return log_concave(rng, np.floor(mean), log_p)
 
 
 def skellam(rng: Rng, v: float, size: int) -> Array:

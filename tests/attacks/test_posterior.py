@@ -93,7 +93,7 @@ def test_estimated_knowledge_recovers_the_prior_through_any_matrix(prior):
 
 def test_a_prior_by_em_is_the_likeliest_where_inversion_is_negative():
     counts, T = np.array([500.0, 300.0, 190.0, 10.0]), transition_matrix(0.6, 4)
-    likeliest = prior_by_likelihood(counts, 0.6)
+    likeliest = prior_by_likelihood(counts, 0.6, np.full(counts.size, 1.0 / counts.size))
     assert likeliest[3] == 0
     np.testing.assert_allclose(prior_of_chances(counts, T, True), likeliest, atol=1e-4)
     assert np.abs(prior_of_chances(counts, T, False) - likeliest).max() > 0.01

@@ -21,7 +21,7 @@ def test_likelihood_is_where_expectation_maximisation_ends(retention):
     counts = np.random.default_rng(4).multinomial(80, T.T @ PRIOR).astype(float)
     for _ in range(20_000):
         q = q * (T @ (counts / counts.sum() / (q @ T)))
-    found = prior_by_likelihood(counts, retention)
+    found = prior_by_likelihood(counts, retention, np.full(counts.size, 1.0 / counts.size))
     np.testing.assert_allclose(found, q, atol=1e-3)
     assert counts @ np.log(found @ T) >= counts @ np.log(q @ T) - 1e-9
     assert found.sum() == pytest.approx(1.0)

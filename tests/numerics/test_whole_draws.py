@@ -44,7 +44,7 @@ LOG_CONCAVE = {
 
 
 def of_poisson(m):
-    return lambda rng, n: draws.poisson(rng, np.full(n, m)), lambda k: stats.poisson.pmf(k, m)
+    return lambda rng, n: STREAMS["cipher"].poisson(m, n), lambda k: stats.poisson.pmf(k, m)
 
 
 def of_skellam(v):
