@@ -152,18 +152,16 @@ def _reconstructed(
         fine = CELLS_A_DEVIATION * (high - low) / noise.std
         count = int(np.clip(fine, FEWEST_CELLS, MOST_CELLS))
     counts, cells = np.histogram(y, even_bins(low, high, count, noise))
-    if domain is not None:
-        most = bins or (MOST_BINS if noise.on_lattice else 100)
-        edges = even_bins(domain[0], domain[1], most, noise)
+    cumulative = np.append(0.0, np.cumsum(counts)) / counts.sum()
+    low, high = domain or np.interp([CORE, 1.0 - CORE], cumulative, cells)
+    most, beyond, ends = bins or MOST_BINS, noise.std, 0
+    if noise.on_lattice:
+        beyond = noise.unit * np.ceil(beyond / noise.unit)
     else:
-        cumulative = np.append(0.0, np.cumsum(counts)) / counts.sum()
-        low, high = np.interp([CORE, 1.0 - CORE], cumulative, cells)
-        most = bins or int(np.clip(np.ceil(2.0 * (high - low) / noise.std), 100, MOST_BINS))
-        if noise.on_lattice:
-            core = lattice_bins(low, high, bins or MOST_BINS, noise.unit)
-            beyond = noise.unit * np.ceil(noise.std / noise.unit)
-        else:
-            core, beyond = np.linspace(low, high, most - 1), noise.std
+        ends = 2 * (domain is None)
+        most = bins or int(np.clip(np.ceil(2.0 * (high - low) / beyond), 100, MOST_BINS))
+    edges = core = even_bins(low, high, most - ends, noise)
+    if domain is None:
         reached = np.append(cells[[0, -1]], core)
         edges = np.unique([reached.min() - beyond, *core, reached.max() + beyond])
     middle = (cells[:-1] + cells[1:]) / 2.0
@@ -311,7 +309,7 @@ class UnivariateReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         known = isinstance(view.knowledge, Perfect)
-        mean, covariance = view.data_moments if known else view.combined(view.held)
+        mean, covariance = view.data_moments if known else view.combined
         noise, spread = np.diag(combined_noise(view, covariance)), np.diag(covariance)
         if not known:
             spread = np.clip(spread - noise, 0.0, None)

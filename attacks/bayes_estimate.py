@@ -17,9 +17,10 @@ shape the estimate equals ``llse``.
 import numpy as np
 
 from auditor.adversary.attack import filter_map
-from auditor.adversary.view import combined_noise, estimated_covariance
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Affine, Array, LinearAttack, Perfect, PublishedModel, View, register
+
+from .mixture_estimate import normal_prior
 
 
 @register
@@ -41,11 +42,9 @@ class BayesEstimate(LinearAttack):
             # a published model needs noise of one shape: F = K_X (K_X + v K_0)⁺
             gain = view.pencil.gain(np.asarray(view.combined_variance))
             return filter_map(view, gain, view.data_moments[0], fixed=False)
-        known = isinstance(view.knowledge, Perfect)
-        mu_x, covariance = view.data_moments if known else view.combined(view.held)
-        Sigma_r = combined_noise(view, covariance)
-        Sigma_x = covariance if known else estimated_covariance(covariance, Sigma_r)
-        return filter_map(view, bayes_gain(Sigma_x, Sigma_r), mu_x, fixed=known)
+        mu_x, Sigma_x, Sigma_r = normal_prior(view, view.averaging)
+        fixed = isinstance(view.knowledge, Perfect)
+        return filter_map(view, bayes_gain(Sigma_x, Sigma_r), mu_x, fixed)
 
 
 def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:

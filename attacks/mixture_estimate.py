@@ -51,7 +51,6 @@ from auditor.plugin import (
     Estimated,
     KroneckerNoise,
     Moments,
-    NotApplicable,
     Perfect,
     PluginParameters,
     Reconstruction,
@@ -245,9 +244,7 @@ def least_noise(view: View) -> Array:
 
     ``NotApplicable`` without a noise law.
     """
-    law = view.law
-    if law is None:
-        raise NotApplicable("needs the law of the noise, which these copies come without")
+    law = view.stated_law
     if isinstance(law, KroneckerNoise):
         return view.averaging
     return generalised_least_squares(law.covariance, view.width)

@@ -112,7 +112,7 @@ class SerialFilter(RowAttack):
 
     def fit(self, view: View, blocks: CopyBlocks) -> Filtered:
         mu, K_X = view.data_moments
-        K_Z, starts = combined_noise(view, view.combined(view.held)[1]), view.starts
+        K_Z, starts = combined_noise(view, view.combined[1]), view.starts
         release = starts.setdefault("release", {})
         lags = starts.get("lags", release.get("lags", LAGS))
         parts = (centred(view.weights, copies, mu) for copies in blocks)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.attack import filter_map
-from auditor.adversary.view import combinations, combined_noise, estimated_covariance, noise_of
+from auditor.adversary.view import combinations, combined_noise, noise_of
 from auditor.numerics.combination import Levels, spread_out
 from auditor.numerics.linear_algebra import descending_eigen, noise_edge, projection_error_range
 from auditor.plugin import (
@@ -26,6 +26,8 @@ from auditor.plugin import (
     View,
     register,
 )
+
+from .mixture_estimate import normal_prior
 
 
 class SampleFilter(LinearAttack):
@@ -192,11 +194,7 @@ class PCAFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         known = isinstance(view.knowledge, Perfect)
-        if known:
-            mean, K_X = view.data_moments
-        else:
-            mean, covariance = view.combined(view.held)
-            K_X = estimated_covariance(covariance, combined_noise(view, covariance))
+        mean, K_X = view.data_moments if known else normal_prior(view, view.averaging)[:2]
         values, V = descending_eigen(K_X)
         V = V[:, : components_kept(values, self.parameters.components)]
         return filter_map(view, V @ V.T, mean, fixed=known)

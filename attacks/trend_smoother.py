@@ -71,7 +71,7 @@ class TrendSmoother(RowAttack):
     def fit(self, view: View, blocks: CopyBlocks) -> Reconstruction:
         check_rows(view, FEWEST_LINE_ROWS, MOST_LINE_ROWS)
         mu, K_X = view.data_moments
-        pencil = Pencil.of(K_X, combined_noise(view, view.combined(view.held)[1]))
+        pencil = Pencil.of(K_X, combined_noise(view, view.combined[1]))
         y = np.hstack([centred(view.weights, copies, mu) for copies in blocks])
         x, _ = smoothed(pencil.inverse @ y, np.clip(1.0 - pencil.share, 0.0, 1.0), self.trend)
         return Smoothed((pencil.basis @ x).T + mu)

@@ -69,16 +69,7 @@ class Given:
     """Field with one part a copy."""
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            seal(
-                *(
-                    vars(part).values()
-                    if type(part) is Moments
-                    else part
-                    if isinstance(part, tuple)
-                    else (part,)
-                )
-            )
+        seal(*vars(self).values())
 
     def of(self, places: Sequence[int], width: int) -> Given:
         """Restrict to some copies, numbered from 1 among the held copies."""
@@ -279,9 +270,7 @@ class View(Informed):
     starts: Plain = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        seal(self.centre, *(() if self.law is None else vars(self.law).values()))
-        if type(self.released) is Moments:
-            seal(self.released.total, self.released.products)
+        seal(self.centre, self.released, *(() if self.law is None else vars(self.law).values()))
 
     @property
     def width(self) -> int:
@@ -377,17 +366,16 @@ class View(Informed):
             )
         return float(self._combination[1])
 
-    def combined(self, moments: Moments) -> Pair:
-        """Mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
-        held = moments is self.held
-        covariance = self.held_covariance if held else moments.covariance(max(1, moments.count - 1))
-        mean, combined = combinations(self.weights[None], moments.mean, covariance)
+    @cached_property
+    def combined(self) -> Pair:
+        """Mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over the held rows."""
+        mean, combined = combinations(self.weights[None], self.held.mean, self.held_covariance)
         return self.centre + mean[0], combined[0]
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array, Array, Array]:
         """Mean, covariance, eigenvalues and vectors of the combination."""
-        mean, covariance = self.combined(self.held)
+        mean, covariance = self.combined
         return mean, covariance, *descending_eigen(covariance)
 
     @cached_property
@@ -409,7 +397,7 @@ class View(Informed):
     @cached_property
     def estimated_moments(self) -> Pair:
         """Moments of the data estimated from the held rows, or ``NotApplicable``."""
-        mean, covariance = self.combined(self.held)
+        mean, covariance = self.combined
         v = self.combined_variance
         assert isinstance(self.law, KroneckerNoise)
         return mean, without_noise(covariance, np.asarray(v), self.law)
@@ -429,17 +417,20 @@ class View(Informed):
             )
         return law
 
-    @cached_property
-    def known_law(self) -> NoiseLaw:
-        """The noise law, ``Sigma ⊗ K̂_X`` if it follows the data.
-
-        ``NotApplicable`` if it is unknown.
-        """
+    @property
+    def stated_law(self) -> NoiseLaw:
+        """The noise law, or ``NotApplicable``."""
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")
-        if isinstance(self.law, KroneckerNoise) and self.law.follows_data:
-            return replace(self.law, shape=self.data_moments[1])
         return self.law
+
+    @cached_property
+    def known_law(self) -> NoiseLaw:
+        """``stated_law``, with ``Sigma ⊗ K̂_X`` if it follows the data."""
+        law = self.stated_law
+        if isinstance(law, KroneckerNoise) and law.follows_data:
+            return replace(law, shape=self.data_moments[1])
+        return law
 
 
 # -- one sufficient copy: its noise, and the distribution that it discloses ------------------------
@@ -451,12 +442,11 @@ def combined_noise(view: View, covariance: Array) -> Array:
     ``v/(1+v)`` of ``covariance``, (N, N), with unknown ``K_X`` and noise ``v·K_X``.
     ``NotApplicable`` without a law.
     """
-    if view.law is None:
-        raise NotApplicable("needs the law of the noise, which these copies come without")
-    if not isinstance(view.law, KroneckerNoise):
+    law = view.stated_law
+    if not isinstance(law, KroneckerNoise):
         W = view.averaging
-        return W @ view.law.covariance @ W.T
-    return noise_of(view, view.law, np.asarray(view.combined_variance), covariance)
+        return W @ law.covariance @ W.T
+    return noise_of(view, law, np.asarray(view.combined_variance), covariance)
 
 
 def noise_of(view: View, law: KroneckerNoise, v: Array, covariance: Array) -> Array:

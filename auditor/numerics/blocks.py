@@ -215,11 +215,15 @@ def walk(
 A = TypeVar("A", bound=NDArray[Any])
 
 
-def seal(*arrays: Any) -> None:
-    """Make arrays permanently read-only; ignore other objects."""
-    for array in arrays:
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
+def seal(*parts: Any) -> None:
+    """Make arrays permanently read-only, also in tuples and moments; ignore other objects."""
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
+        elif isinstance(part, tuple):
+            seal(*part)
+        elif type(part) is Moments:
+            seal(part.total, part.products)
 
 
 def readable(arrays: Sequence[A]) -> list[A]:

@@ -9,7 +9,7 @@ from tests.audited import as_audited
 USES = [
     ("udr", {}), ("spectral-filter", {}), ("svd-filter", {}),
     ("pca-filter", {"components": {"variance-share": 0.9}}),
-    ("bayes-estimate", {"covariance": "copies"}),
+    ("bayes-estimate", {}),
 ]  # fmt: skip
 EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: str(item))
 

@@ -6,8 +6,7 @@ import pytest
 
 from auditor.numerics.statistics import column_ranks
 from auditor.results.records import UNSEARCHED
-from auditor_attacks._orientation import orientation, recodings
-from auditor_attacks.quantile_matching import match
+from auditor_attacks.quantile_matching import match, orientation, recodings
 from tests.audited import audited_files, cells
 
 N, M = 3_000, 400
