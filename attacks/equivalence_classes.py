@@ -97,8 +97,7 @@ class Classes:
     @property
     def posterior(self) -> Array:
         """``P_E(v)``, shape (classes, V); the prior for empty classes."""
-        size = self.counts.sum(axis=1, keepdims=True)
-        return np.where(size > 0, self.counts / np.where(size > 0, size, 1.0), self.prior)
+        return quotient(self.counts, self.sizes[:, None], self.prior)
 
     @property
     def sizes(self) -> Array:
