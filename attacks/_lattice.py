@@ -134,9 +134,8 @@ class OnLattices:
 
         def match(j: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
             points, h = self.heaps[j]
-            x = points - self.mu[j]
-            log_p = -0.5 * (x - mean[..., None]) ** 2 / variance[..., None]
-            p, log_Z = normalised(np.moveaxis(log_p + np.log(h), 2, 0))
+            x, log_h = points - self.mu[j], np.log(h)[:, None, None]
+            p, log_Z = normalised(log_h - (x[:, None, None] - mean) ** 2 * (0.5 / variance))
             first, second = np.tensordot([x, x * x], p, 1)
             spread = np.maximum(second - first**2, LEAST_SPREAD * variance)
             return matched(log_Z - 0.5 * np.log(variance), first, spread, mean, variance)
