@@ -55,9 +55,9 @@ def some_rows(
         if len(seen) > MOST_ROWS:
             limit = np.partition(seen, MOST_ROWS)[MOST_ROWS]  # of the records with the least keys
         (few,) = np.nonzero(drawn < limit)
-        rows.append(of([copy[few] for copy in copies]))
+        rows.append(of([copy.take(few, 0) for copy in copies]))
         keys = np.append(keys, drawn[few])
-    return np.concatenate(rows)[keys < limit]
+    return np.concatenate(rows).compress(keys < limit, 0)
 
 
 def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:
