@@ -57,7 +57,7 @@ def some_rows(
         (few,) = np.nonzero(drawn < limit)
         rows.append(of([copy.take(few, 0) for copy in copies]))
         keys = np.append(keys, drawn[few])
-    return np.concatenate(rows).compress(keys < limit, 0)
+    return np.concatenate(rows)[keys < limit]
 
 
 def stacked_moments(blocks: CopyBlocks) -> tuple[Array, Array, int]:

@@ -134,8 +134,9 @@ class OnLattices:
 
         def match(j: int, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
             points, h = self.heaps[j]
-            x, log_h = points - self.mu[j], np.log(h)[:, None, None]
-            p, log_Z = normalised(log_h - (x[:, None, None] - mean) ** 2 * (0.5 / variance))
+            x = points - self.mu[j]
+            off = (x[:, None, None] - mean) ** 2
+            p, log_Z = normalised(np.log(h)[:, None, None] - off * (0.5 / variance))
             first, second = np.tensordot([x, x * x], p, 1)
             spread = np.maximum(second - first**2, LEAST_SPREAD * variance)
             return matched(log_Z - 0.5 * np.log(variance), first, spread, mean, variance)
