@@ -11,6 +11,7 @@ from auditor_attacks.posterior import Bayes, prior_by_likelihood
 from auditor_reports.reading import Reading
 from auditor_reports.verdict import verdicts
 from tests.audited import cells
+from tests.tiers import each_once
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
@@ -46,11 +47,11 @@ def test_a_learnt_belief_gap_has_no_interval_from_one_release():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [600, 1500])  # the panel is as large as the table, or smaller
 @pytest.mark.parametrize(
-    "knowledge", [{"estimated": {"rows": 100}}, {"known-records": 60}, "perfect"]
+    ("knowledge", "rows"),  # the panel is as large as the table, or smaller
+    each_once([{"estimated": {"rows": 100}}, {"known-records": 60}, "perfect"], [600, 1500]),
 )
-def test_error_bars_are_as_wide_as_releases_differ(rows, knowledge):
+def test_error_bars_are_as_wide_as_releases_differ(knowledge, rows):
     """Of 30 releases the deviation is off by a factor of 1.6 once in 10,000, the mean bar by less."""
     shares = [0.5, 0.2, 0.1, 0.08, 0.05, 0.04, 0.02, 0.01]
     x = np.random.default_rng(5).choice(8, rows, p=shares).tolist()

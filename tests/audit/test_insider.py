@@ -154,7 +154,7 @@ COVERT = [
 """Leaks that keep corner-wave's covariance."""
 
 
-def release(leak=None, rows=20_000, seed=1, kind="skewed"):
+def release(leak=None, rows=10_000, seed=1, kind="skewed"):
     """Return a table and copies at levels 0.3, 0.6 and 0.9."""
     rng = RNG(seed)
     x = rng.standard_normal((rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
@@ -194,7 +194,7 @@ def test_a_leak_with_the_covariance_of_lawful_copies_is_never_acquitted(leak):
 @pytest.mark.slow
 @pytest.mark.parametrize(("leak", "p", "n"), [(None, 1.0, 4_000), (None, 0.01, 10_000), (COVERT[0], 1.0, 10_000)])  # fmt: skip
 def test_under_a_proved_law_rows_grow_if_scores_or_a_first_look_say_so(leak, p, n):
-    x, copies = release(leak, rows=10_000)
+    x, copies = release(leak)
     levels = np.minimum.outer([0.3, 0.6, 0.9], [0.3, 0.6, 0.9])
     law = KroneckerNoise(levels, np.diag(x.var(axis=0)), one_process=True)
     assert insider_gains([(1, 2, 3)], x, copies, law, p)[1, 2, 3].rows == n

@@ -250,7 +250,7 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 )
 def test_runs_disturbed_at_random_and_resumed_agree(folder, monkeypatch, kind, disturbance):
     for name, records in {
-        "NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10,
+        "NUMBERS": 400_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10,
     }.items():  # fmt: skip
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
