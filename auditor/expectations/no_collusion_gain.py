@@ -162,6 +162,7 @@ DEGREES = {
     "closed-form": math.inf,
     "redraws": ROW_REDRAWS - 1,
     "jackknife": 31,
+    "sampling": math.inf,
     "replicates-needed": math.inf,
 }
 """Degrees of freedom by where an error bar comes from; at least, for redraws."""
