@@ -23,7 +23,7 @@ from .document import (
     shown,
 )
 from .figures import said
-from .sentences import reproduce
+from .sentences import capital, reproduce
 
 WIDE = 36
 """Columns wider than this number of characters wrap."""
@@ -192,7 +192,7 @@ def _tables(blocks: Iterable[Block], name: str) -> Iterator[str]:
         caption, number = [sentence(section.title)], 0
         for block in shown(section.blocks, MARKDOWN):
             if isinstance(block, Paragraph) and block.role in ("lead", "note"):
-                caption.append(sentence(said(block.text)))
+                caption.append(capital(sentence(said(block.text))))
             elif isinstance(block, Bars | Checks | Matrix | Table):
                 number += 1
                 heads, rows, more = block.table().grid(MARKDOWN)
