@@ -42,6 +42,7 @@ from pydantic import Field, PositiveFloat, model_validator
 
 from auditor.adversary.view import LEAST_LIKELIHOOD, expected_mass
 from auditor.numerics.linear_algebra import quotient, regression
+from auditor.numerics.statistics import root
 from auditor.plugin import (
     Array,
     Arrays,
@@ -57,7 +58,6 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
-    scipy,
     stream,
     unprinted,
 )
@@ -362,8 +362,9 @@ def bounds(axis: Axis, y: Array, P: Array, explained: Flags, share: float) -> Pa
     channel = axis.channel
     alone = channel.value(y)
     low, high = shortest(np.where(explained[:, None], P, 1.0 / P.shape[1]), axis.edges, share)
-    if channel.smooth:  # the Gaussian interval of finer noise may be shorter
-        reach = float(scipy.special.ndtri(0.5 + share / 2.0)) * channel.noise.std
+    if channel.smooth:  # the interval of finer noise may be shorter
+        noise, end = channel.noise, 0.5 + share / 2.0
+        reach = root(lambda t: float(noise.cdf(np.array(t))) - end, 0.0, 40.0 * noise.std)
         fine = 2.0 * reach < high - low
         low, high = np.where(fine, alone - reach, low), np.where(fine, alone + reach, high)
     low, high = channel.possible(y, low, high)
