@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-# Container images often forbid compiled modules; every started program then compiles them again,
+# Container images often forbid compiled modules; every started program would compile again,
 # for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Two workers with linear algebra on all cores take twice as long. Set before numpy is imported;
+# Two workers with linear algebra on all cores need twice the time. Set before numpy is imported;
 # started programs inherit the variables.
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
 collect_ignore = [
     "scenarios/quickstart.yaml"
-]  # tests/reports/test_report_readme.py runs and judges it, and needs its results
+]  # tests/reports/test_report_readme.py runs the quickstart, and reads the results
 
 SLOW = {
     "batches", "both-worlds", "guarantees", "huang2005-exp1",
@@ -46,16 +46,16 @@ LONG = {*(Path(__file__).parent / "tests/long.txt").read_text().splitlines()}
 WITHOUT_LEARNER = {
     "official-statistics", "published-categories", "published-copies", "shown-groups",
 }  # fmt: skip
-"""Scenarios without expectations on the insider's learner, which takes most of their time.
-tests/reports/test_first_screen.py runs `published-copies` with it."""
+"""Scenarios without expectations on the insider's learner, most of the work.
+tests/reports/test_first_screen.py runs `published-copies` with the learner."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
     """Run an item with few seeds of noise, and a test with a weaker learner.
 
-    All seeds need 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py tries them. Two
-    folds and few trees make leaks harder to find, in two fifths of the time; scenarios have all.
+    All seeds need 6 s a process and 0.3 s a copy; tests/audit/test_insider_noise.py has all. Two
+    folds and few trees find fewer leaks, in two fifths of the time; scenarios have all.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("auditor.audit.insider_noise.generators.LAST_SEED", 1_023)
