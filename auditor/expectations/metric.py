@@ -517,30 +517,34 @@ def with_remedy(
 ) -> Judgement:
     """Add the records, or the level, that would decide the verdict.
 
-    Error bars shrink with the root of the records. A share unknown is taken as ``s/(s + c)`` at
-    level ``s``, as for normal values and noise.
+    Error bars shrink with the root of the records: all cells must clear the bound, or the first
+    beyond it decides. A share unknown is taken as ``s/(s + c)`` at level ``s``, as for normal
+    values and noise.
     """
     rows = {place(one): (one.rows, one.plugin) for one in evidence.releases}
-    z, needed, level = quantile(1 - LEVEL / (2 * len(groups)), math.inf), 0, (0.0, 0.0)
+    z, level = quantile(1 - LEVEL / (2 * len(groups)), math.inf), (0.0, 0.0)
+    clear, beyond = list[int](), list[int]()
     for cell in groups if judged.status == "undecided" else ():
         (value, _), record = pooled(cell), cell[0]
         limit, side = (asked.at_least, -1.0) if asked.at_most is None else (asked.at_most, 1.0)
         n, plugin = rows.get(place(record), (0, ""))
-        reach = z * towards(cell, side)
-        if limit is None or not n or side * (limit - value) <= 0 or not math.isfinite(reach):
+        if limit is None or not n or limit == value:
             continue
-        times = (reach / (limit - value)) ** 2
-        if times <= 1:
+        reach = z * towards(cell, side) * at_bound(cell, limit)
+        if not math.isfinite(reach):
             continue
-        needed = max(needed, math.ceil(n * times))
+        if (times := (reach / (limit - value)) ** 2) <= 1:
+            continue
+        (clear if side * (limit - value) > 0 else beyond).append(math.ceil(n * times))
         wanted, least = limit - side * reach, min(record.levels, default=0.0)
         multiple = plugin and registry.get("scheme", plugin).level_of_original == 0.0
-        if multiple and least and side < 0 and value < 1 and wanted < 1:
+        if multiple and least and side < 0 < value < 1 and wanted < 1:
             more = least * (1 - value) / value * wanted / (1 - wanted)
             level = max(level, (more, least))
-    if not needed:
+    if not clear + beyond:
         return judged
-    why = f"{judged.why}; too few records to show this, about {_rounded_up(needed):,.0f} would do"
+    needed = min(beyond) if beyond else max(clear)
+    why = f"{judged.why}; too few records to decide, about {_rounded_up(needed):,.0f} would do"
     if level[0] > level[1]:
         why += f", or raise the level {level[1]:g} to {_rounded_up(level[0]):g}"
     return replace(judged, why=why)

@@ -105,7 +105,7 @@ def test_a_small_table_says_how_many_records_or_which_level_would_do(tmp_path):
     result = audit(tmp_path, 120, {"name": "corner-wave", "levels": [1.6]}, ["llse", "ndr"])
     (record,) = result.expectations
     assert record.status == "undecided"
-    assert "too few records to show this, about" in record.why
+    assert "too few records to decide, about" in record.why
     more = float(record.why.rpartition("raise the level 1.6 to ")[2].partition(";")[0])
     assert 1.6 < more < 20
     wanted = int(record.why.partition("about ")[2].partition(" would")[0].replace(",", ""))

@@ -229,7 +229,8 @@ def test_the_records_that_would_do_do(value, half, rows):
     less = half * (rows / wanted) ** 0.5
     assert wanted > rows
     enough = error("pay", value, 0.99 * less)
-    assert judged("exposure", [enough], unknown={"at-least": 0.5}).status == "holds"
+    decided = judged("exposure", [enough], unknown={"at-least": 0.5}).status
+    assert decided == ("holds" if value > 0.5 else "fails")
     level = re.search(r"raise the level 1 to ([\d.]+)", found.why)
     if level:  # s/(s + c): the share unknown of normal values and noise
         s, c = float(level[1]), (1 - value) / value
