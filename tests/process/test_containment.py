@@ -74,7 +74,10 @@ def named_after_data(*shown):
 
 
 def deep(*shown):
-    return deep()
+    def deeper():
+        return deeper()
+
+    return deeper()
 
 
 def dropped(*shown):

@@ -385,7 +385,7 @@ def _column(frame: pd.DataFrame, name: str, form: str | None) -> Series:
 
 def date_format(form: str) -> str:
     """Format of dates with year, month and day, or ``ValueError``."""
-    with suppress(ValueError):
+    with suppress(ValueError, DeprecationWarning):
         if datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date():
             return form
     raise ValueError("must be a format that has year, month and day, as '%d/%m/%Y'")
