@@ -79,7 +79,7 @@ from auditor.plugin import (
     unprinted,
 )
 
-from ._fits import some_rows
+from ._fits import fitted_once, some_rows
 
 STEPS, REST = 300, 1e-12
 """Most fixed-point steps, and the last one's largest change of an entry of W. Tens of steps suffice
@@ -395,7 +395,9 @@ class IndependentComponents(RowAttack):
             raise NotApplicable(
                 f"{y.shape[1]} columns cannot be unmixed into {view.width} attributes"
             )
-        found = Unmixing.of(y, view.width, stream(view.seed, self.name, "start"))
+        start = stream(view.seed, self.name, "start")
+        kind = self.name, view.width, view.seed
+        found = fitted_once(lambda: Unmixing.of(y, view.width, start), kind, y)
         guide = self._guide(view)
         order, signs = guide.order(found, y)
         noisy = any(view.levels)

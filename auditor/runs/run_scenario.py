@@ -98,7 +98,7 @@ class _Run:
         self._data, self.digests, tables = zip(*map(summary_of_data, scenario.points), strict=True)
         self.tasks, self.spent = list(plan(scenario, tables)), 0.0
         self.whole: dict[int, list[ReleaseAudit]] = {}
-        self._so_far: dict[int, list[ReleaseAudit]] = {}
+        self._so_far: dict[int, Callable[[], list[ReleaseAudit]]] = {}
         self._shown, self._next = Progress(0, len(self.tasks), ""), -math.inf
 
     @property
@@ -116,7 +116,7 @@ class _Run:
             task = self.tasks[number]
             if task.replicates[0] == 1 and task.table is None:
                 with contained():
-                    self._so_far[number] = first_look(task)
+                    self._so_far[number] = first_look(task).copy
             if time.perf_counter() > until:
                 break
         if self._so_far:
@@ -132,13 +132,14 @@ class _Run:
                 if finished is not None:
                     audits = finished.write(number, audits, now - lap)
                 self.whole[number], lap = audits, now
+                self._so_far.pop(number, None)
                 if self.missing:
                     self._show_so_far()
         if finished is not None:
             finished.finish()
 
-    def _tell(self, number: int, audit: ReleaseAudit) -> None:
-        self._so_far[number] = [audit]
+    def _tell(self, number: int, made: Callable[[], ReleaseAudit]) -> None:
+        self._so_far[number] = lambda: [made()]
         self._show_so_far()
 
     def _advance(self, done: int, total: int, label: str) -> None:
@@ -156,7 +157,8 @@ class _Run:
 
     def result(self, partial: Partial | None, so_far: bool = False) -> AuditResult:
         """Results of all audits; ``so_far`` without remedies."""
-        every, scenario = self._so_far | self.whole, self._scenario
+        scenario = self._scenario
+        every = {number: made() for number, made in self._so_far.items()} | self.whole
         audits = [audit for number in sorted(every) for audit in every[number]]
         missing = [
             (task.use.id, task.here.point) for task in map(self.tasks.__getitem__, self.missing)

@@ -136,11 +136,11 @@ def carry_out_all(
     missing: Sequence[int],
     crew: Crew,
     advance: Advance,
-    tell: Callable[[int, ReleaseAudit], None],
+    tell: Callable[[int, Callable[[], ReleaseAudit]], None],
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield number and result of every missing task; tasks divided into steps last.
 
-    ``tell`` receives number and audit so far of tasks in this process.
+    ``tell`` receives number and function for the audit so far of tasks in this process.
     """
     seconds = {number: 0.0 if crew.alone else tasks[number].seconds for number in missing}
     most = sum(seconds.values()) / crew.workers

@@ -294,8 +294,8 @@ def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
 
 MOST_STEPS = 256
 """Steps of a pass: five for each of fifty workers."""
-Tell = Callable[["ReleaseAudit"], None]
-"""Receives the audit of a release so far."""
+Tell = Callable[[Callable[[], "ReleaseAudit"]], None]
+"""Receives a function that returns the audit of a release so far."""
 Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 Open = Callable[["ReleaseRequest"], Drawn]
@@ -320,7 +320,7 @@ class ReleaseRequest:
         Carries steps out, perhaps in other processes, and yields results in order. Raises
         AuditorError if a step fails. None: no steps.
     tell : callable, optional
-        Receives the audit so far after every attack.
+        Receives a function for the audit so far after every attack.
     brief : bool
         Whether only attacks are wanted, and no further evidence.
     kept : dict

@@ -241,12 +241,16 @@ class Session(ABC):
         first = Measurements.of([] if brief else list(self.release_records()))
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
-        made, some = {}, Measurements.of([])
+        made = dict[int, Attempt]()
+
+        def so_far() -> ReleaseAudit:
+            done = Measurements.concatenated(found.measurements for found in made.values())
+            return ReleaseAudit(done, [], [], evidence)
+
         for number, attempt in chain(tried, zip(elsewhere, made_elsewhere, strict=True)):
             made[number] = attempt
             if tell is not None:
-                some = Measurements.concatenated([some, attempt.measurements])
-                tell(ReleaseAudit(some, [], [], evidence))
+                tell(so_far)
         ordered = [made[number] for number in range(len(cells))]
         told = [
             (use.id, knowledge.label)

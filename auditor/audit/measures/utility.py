@@ -155,14 +155,18 @@ def cross_validate(
     from sklearn import config_context, metrics
 
     scores, classes = [], is_class(train_labels)
+    # checks take a third of the time of a small tree
+    tree: tuple[Any, dict[str, bool]] = np.float32, {"check_input": False}
+    kind, checks = tree if name == "decision-tree" else (float, {})
     with config_context(skip_parameter_validation=True, assume_finite=True):
         for learn, held in folds:
             # half the time of scikit-learn's pipeline
             x, truth = train[learn], test_labels[held]
             mean, scale = x.mean(axis=0), x.std(axis=0)
             scale[scale <= len(x) * np.finfo(float).eps * np.abs(mean)] = 1.0
-            fitted = model(name, classes).fit((x - mean) / scale, train_labels[learn])
-            guess = fitted.predict((test[held] - mean) / scale)
+            z, asked = (((rows - mean) / scale).astype(kind) for rows in (x, test[held]))
+            fitted = model(name, classes).fit(z, train_labels[learn], **checks)
+            guess = fitted.predict(asked, **checks)
             score = np.mean(guess == truth) if classes else metrics.r2_score(truth, guess)
             scores.append(score)
     return np.array(scores, dtype=float)
