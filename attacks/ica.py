@@ -17,10 +17,6 @@ W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is
 ``I + (o_kl − o_lk) / (|τ_k| + |τ_l|)``. If τ is near 0, its sign selects one of two close fixed
 points.
 
-Assign independent components to attributes, with means and scales.
-
-Independent component analysis against a secret matrix.
-
 Independent attributes, at most one Gaussian, are unmixed up to order, sign and scale.
 
 | symbol | meaning | shape | source |
@@ -129,8 +125,8 @@ class Unmixing:
         z, whitening, mean = whitened(y, components)
         starts = [orthogonal(rng.standard_normal((components, components))) for _ in range(STARTS)]
         ends = [fixed_point(z, start, TRIED_STEPS, TRIED_REST)[0] for start in starts]
-        best = max(range(STARTS), key=lambda place: contrast(ends[place] @ z))
-        return cls._from(z, whitening, mean, starts[best], ends[best])
+        best = max(zip(starts, ends, strict=True), key=lambda pair: contrast(pair[1] @ z))
+        return cls._from(z, whitening, mean, *best)
 
     @classmethod
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:

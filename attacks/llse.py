@@ -62,7 +62,7 @@ class JointLLSE(LinearAttack):
         law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return super().affine_batch(view, coalitions)
-        levels = Levels.of(law.level_covariance, view.copies, coalitions)
+        levels = Levels.of(law, view.copies, tuple(coalitions))
         mu_X, pencil, grain = known_together(view, law, levels)
         W = weights_by_attribute(levels, grain, pencil.gain)
         offsets, fixed = _offset(W, mu_X - view.centre), isinstance(view.knowledge, Perfect)

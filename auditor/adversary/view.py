@@ -53,7 +53,7 @@ from auditor.base.types import (
 )
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import Moments as Moments, seal
-from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
+from auditor.numerics.combination import combination_by_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen, quotient
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
@@ -340,8 +340,9 @@ class View(Informed):
     def _combination(self) -> Pair | None:
         if not isinstance(self.law, KroneckerNoise):
             return None
-        Sigma = self.law.level_covariance
-        return best_unbiased_combination(Sigma, grain_of_moments(np.diag(Sigma).max()))
+        Sigma = np.asarray(self.law.level_covariance, dtype=float)
+        w, v = combination_by_moments(Sigma.tobytes(), len(Sigma))
+        return w.copy(), v
 
     @cached_property
     def grain(self) -> Array:

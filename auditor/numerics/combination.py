@@ -15,8 +15,9 @@ amplify it if levels differ by δ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, Flags]:
     """
     b = own.argmin(axis=-1)[..., None]
     with_best = np.take_along_axis(Sigma, b[..., None], axis=-2)[..., 0, :]
-    variance, bits = np.take_along_axis(own, b, axis=-1), own.shape[-1] * EPS
+    variance, bits = own.min(axis=-1, keepdims=True), own.shape[-1] * EPS
     covers = np.abs(with_best - variance) <= bits * variance
     same = covers & (own <= (1.0 + bits) * variance)
     return same / same.sum(axis=-1, keepdims=True), covers.all(axis=-1)
@@ -84,9 +85,8 @@ def within_grain(Sigma: Array, grain: Array | float) -> Pair:
     spread = s[..., 0] / np.where(kept, s, np.inf).min(axis=-1)
     rounding = bits * spread * (1.0 + np.abs(along * step).sum(axis=-1))
     w = np.where(np.abs(w) > rounding[..., None], w, 0.0)
-    np.put_along_axis(
-        w, b, np.take_along_axis(w, b, axis=-1) + 1.0 - w.sum(axis=-1, keepdims=True), axis=-1
-    )
+    whole = w + 1.0 - w.sum(axis=-1, keepdims=True)
+    w = np.where(np.arange(w.shape[-1]) == b, whole, w)
     rest = best[..., 0, :] - np.einsum("...rk,...r->...k", Vt, along * share)
     v, own = np.einsum("...k,...k->...", rest, rest), np.einsum("...rk,...rk->...", best, best)
     v = np.where(v > (4.0 * bits * spread) ** 2 * own, v, 0.0)
@@ -102,6 +102,13 @@ def level_root(Sigma: Array) -> Array:
     values, vectors = np.linalg.eigh(in_own_units(Sigma)[0])
     kept = np.where(values > Sigma.shape[-1] * EPS * values[..., -1:], values, 0.0)
     return size[..., :, None] * vectors * np.sqrt(kept)[..., None, :]
+
+
+@lru_cache(1024)  # with Levels.of: redraws take 1.5 times as long without it
+def combination_by_moments(Sigma: bytes, copies: int) -> Pair:
+    """``best_unbiased_combination`` with the grain of second moments."""
+    square = np.frombuffer(Sigma).reshape(copies, copies)
+    return best_unbiased_combination(square, grain_of_moments(square.diagonal().max()))
 
 
 def grain_of_moments(loudest: Array) -> Array:
@@ -127,10 +134,12 @@ class Levels:
     coalitions: Sequence[Coalition]
 
     @classmethod
-    def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
-        """Levels of coalitions given by copy numbers."""
+    @lru_cache(2)  # redraws share them
+    def of(cls, law: Any, copies: Coalition, coalitions: tuple[Coalition, ...]) -> Levels:
+        """Levels of a law's coalitions given by copy numbers."""
         places = {copy: place for place, copy in enumerate(copies)}
-        return cls(Sigma, [tuple(places[copy] for copy in held) for held in coalitions])
+        held = [tuple(places[copy] for copy in some) for some in coalitions]
+        return cls(law.level_covariance, held)
 
     @classmethod
     def all(cls, Sigma: Array) -> Levels:
@@ -140,10 +149,8 @@ class Levels:
     @cached_property
     def extremes(self) -> Pair:
         """Least and greatest level of each coalition, shapes (B,)."""
-        each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
-        return np.concatenate([part.min(axis=1) for part in each]), np.concatenate(
-            [part.max(axis=1) for part in each]
-        )
+        own = [np.diag(self.Sigma)[[*held]] for held in self.coalitions]
+        return np.array([*map(np.min, own)]), np.array([*map(np.max, own)])
 
     @cached_property
     def of_moments(self) -> Pair:

@@ -149,8 +149,8 @@ def carry_out_all(
         for number in missing
         if (len(missing) == 1 or seconds[number] > most) and tasks[number].divisible
     ]
-    whole = [number for number in missing if number not in set(divided)]
-    whole.sort(key=lambda number: -seconds[number])  # a long task begun last would run alone
+    # a long task begun last would run alone
+    whole = sorted({*missing} - {*divided}, key=lambda number: (-seconds[number], number))
     results: Numbered[list[ReleaseAudit]]
     if crew.alone:
         results = crew.as_done(lambda at: carry_out(tasks[at], None, partial(tell, at)), whole)
