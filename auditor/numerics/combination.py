@@ -149,8 +149,9 @@ class Levels:
     @cached_property
     def extremes(self) -> Pair:
         """Least and greatest level of each coalition, shapes (B,)."""
-        own = [np.diag(self.Sigma)[[*held]] for held in self.coalitions]
-        return np.array([*map(np.min, own)]), np.array([*map(np.max, own)])
+        own = np.diag(self.Sigma)[np.concatenate(self.coalitions)]
+        starts = np.cumsum([0, *map(len, self.coalitions[:-1])])
+        return np.minimum.reduceat(own, starts), np.maximum.reduceat(own, starts)
 
     @cached_property
     def of_moments(self) -> Pair:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from auditor import registry
-from auditor.audit.base.request import ReleaseAudit
+from auditor.audit.base.request import ReleaseAudit, SoFar
 from auditor.base import WorkersLost
 from auditor.base.types import frozen
 from auditor.expectations.base import judge
@@ -138,7 +138,7 @@ class _Run:
         if finished is not None:
             finished.finish()
 
-    def _tell(self, number: int, made: Callable[[], ReleaseAudit]) -> None:
+    def _tell(self, number: int, made: SoFar) -> None:
         self._so_far[number] = lambda: [made()]
         self._show_so_far()
 

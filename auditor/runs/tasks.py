@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from auditor import registry
-from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
+from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, SoFar, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, session_of
 from auditor.base import AuditorError, StorageError
@@ -136,7 +136,7 @@ def carry_out_all(
     missing: Sequence[int],
     crew: Crew,
     advance: Advance,
-    tell: Callable[[int, Callable[[], ReleaseAudit]], None],
+    tell: Callable[[int, SoFar], None],
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield number and result of every missing task; tasks divided into steps last.
 

@@ -294,8 +294,9 @@ def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
 
 MOST_STEPS = 256
 """Steps of a pass: five for each of fifty workers."""
-Tell = Callable[[Callable[[], "ReleaseAudit"]], None]
-"""Receives a function that returns the audit of a release so far."""
+SoFar = Callable[[], "ReleaseAudit"]
+"""Returns the audit of a release so far."""
+Tell = Callable[[SoFar], None]
 Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 Open = Callable[["ReleaseRequest"], Drawn]
