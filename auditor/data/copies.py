@@ -434,13 +434,13 @@ def shown_columns(
             continue
         frames = frames_of(pieces_of(path), names + written, as_written=True)
         frame = pd.concat(list(frames), ignore_index=True)
-        for name in frame:
-            cells = frame[name].reindex(rows).reset_index(drop=True)
+        for name, column in frame.items():
+            cells = column.reindex(rows).reset_index(drop=True)
             form = spelling(cells) if name in written else None
             forms = [] if form is None else [("spelling", form)]
             for kind, values in forms if name in written else readings(cells):
                 same = found.get(f"{name} {kind}")
                 if same is None or not np.array_equal(same.values, values):
-                    key = f"{name} {kind}" if same is None else f"{name} {kind} {number}"
+                    key = f"{name} {kind}" if same is None else f"{name} {kind} {len(found)}"
                     found[key] = ShownColumn(number, name, values)
     return list(found.values())

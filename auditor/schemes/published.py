@@ -31,7 +31,7 @@ from auditor.data.copies import (
     read_copy,
     shown_columns,
 )
-from auditor.data.formats.parts import header, notes_of
+from auditor.data.formats.parts import header, notes_of, stored_names
 from auditor.data.table import Audited, DataUse, ShownColumn, Table, remembered
 from auditor.numerics.blocks import block_head, row_blocks, seal
 from auditor.numerics.random_streams import stream
@@ -155,9 +155,9 @@ class FileScheme(Scheme):
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
         whole = table.whole
         names = table.attributes if self.engine == "numeric" else categories_of(whole).names
-        hidden = {*names, self.parameters.key, ""}
+        hidden = {*names, self.parameters.key}
         return [
-            (number, [name for name in header(path) if name not in hidden])
+            (number, [name for name in stored_names(path) if name not in hidden])
             for number, path in enumerate(self.files(whole), start=1)
         ]
 

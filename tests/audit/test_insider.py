@@ -10,7 +10,7 @@ from planted_leaks import HONEST, LEAKS, RNG
 
 from auditor import registry
 from auditor.audit.insider.feature import Feature
-from auditor.audit.insider.fitted import on_lattice, predictions
+from auditor.audit.insider.fitted import predictions
 from auditor.audit.insider.gain import correlations, insider_gains
 from auditor.audit.insider.learner import part_of
 from auditor.audit.measures.privacy import of_records
@@ -31,14 +31,6 @@ def unknown(leak, seed=1):
     X = leak.table(rng)
     copies = [np.asarray(copy, dtype=np.float64) for copy in leak.copies(rng, X)]
     return ((predictions(X, copies, np.arange(len(X)))[0] - X) ** 2).mean(axis=0) / X.var(axis=0)
-
-
-def test_multiples_modulo_a_number_are_predicted_by_their_step():
-    x = np.round(RNG(2**40).uniform(0, 50, 300), 2)
-    guess, taught = x + RNG(2**40 + 1).uniform(-2.5, 2.5, 300), np.arange(0, 300, 2)
-    for v in (1.936 * x % 10.0, -1.936 * x % 10.0, x % 6.0):
-        found = on_lattice(guess, x, v[:, None], taught)
-        np.testing.assert_allclose(found, x, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [
@@ -96,6 +88,22 @@ def test_numbers_that_show_a_part_of_the_records_are_used_there(kind, leaks):
     hits = left <= base.tolerance.absolute
     assert not leaks or hits[part].mean() > 0.85
     assert (hits.mean() - base.close[0] > 0.1) == leaks
+
+
+@pytest.mark.parametrize("kind", ["little noise in two months", "twice the value before"])
+def test_noise_that_shown_numbers_explain_is_removed(kind):
+    """Noise of four times the variance."""
+    rng = RNG(2**40 + 3)
+    x, shown = rng.normal(50, 9, 1_500), 12.0 * rng.random((9, 1_500))
+    if kind == "twice the value before":
+        z, order, part = np.empty(1_500), np.argsort(shown[0]), T >= 0
+        z[order] = 2 * np.roll(x[order], 1)
+    else:
+        shown, part = shown // 1, np.isin(shown[0] // 1, [2, 6])
+        z = np.where(part, 0.05, 2 * x.std()) * rng.standard_normal(1_500)
+    beside = [(f"x{k}", v) for k, v in enumerate(shown)]
+    guess = predictions(x[:, None], [(x + z)[:, None]], T, beside)[1][:, 0]
+    assert np.square(guess - x)[part].mean() < 0.25 * x.var()
 
 
 def test_a_part_is_cut_at_its_ends():

@@ -18,8 +18,7 @@ from tests.audited import audited_files, cells
 HONEST = [(kind,) for kind in KINDS if "leaks" in signature(kind).parameters and kind not in SHOWN]
 
 ELSEWHERE = {
-    leaks.grade, leaks.household, leaks.product, leaks.branch, leaks.every_second, leaks.shares,
-    leaks.beside_categories,
+    leaks.household, leaks.branch, leaks.every_second, leaks.shares,
 }  # fmt: skip
 """Kinds that test_shown_columns.py and test_fitted_categories.py plant, with honest partners."""
 

@@ -8,9 +8,20 @@ from hypothesis import given, settings, strategies as st
 import auditor
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.measures.entropy import entropy, information, lattice_histogram, noise_entropy
-from auditor.audit.measures.privacy import best_constant_share, least_median_error
+from auditor.audit.measures.privacy import (
+    best_constant_share,
+    least_median_error,
+    of_records,
+    sampled,
+)
 from auditor.audit.measures.record_disclosure import Disclosures
-from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, spread_shares
+from auditor.audit.numeric.error_tally import (
+    Tally,
+    Tolerance,
+    reportable,
+    size_quantile,
+    spread_shares,
+)
 from auditor.base import ScenarioError
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
@@ -268,3 +279,11 @@ def test_whole_records_by_hand():
     # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
     within, exposed = counted.figures()
     assert (within[1], counted.sums["chance"], exposed[3]) == (0.25, 0.75, 0.5)
+
+
+def test_a_median_error_of_whole_numbers_is_at_least_half_a_step():
+    """Half of the records have the commonest value, so one more hit is no median error of 0."""
+    x = np.repeat([0.0, 1.0, 2.0], [498, 350, 152])[:, None]
+    tally = sampled(x.std(axis=0), of_records(x, ["children"], {}))
+    tally.add(np.minimum(np.arange(1_000.0) // 510, 1.0)[:, None, None], x)
+    assert size_quantile(tally.sums["size_counts"], 0.5) * x.std() == pytest.approx(0.5, rel=0.01)

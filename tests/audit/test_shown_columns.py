@@ -6,6 +6,9 @@ import pytest
 
 from auditor.audit import without_law
 from auditor.data.columns import scan
+from auditor.data.columns.kinds import readings
+from auditor.data.copies import shown_columns
+from auditor.data.formats.parts import stored_names
 from auditor.results.records import UNSEARCHED
 from auditor_reports.pages import Markdown
 from tests.audited import NO_LEARNER, audited_files
@@ -66,27 +69,6 @@ def test_a_leak_in_a_large_file_is_searched_in_stretches(tmp_path, monkeypatch, 
     assert record.status == ("fails" if leaks else "holds")
 
 
-@pytest.mark.parametrize("leaks", [True, False])
-def test_a_column_in_clear_that_determines_another(tmp_path, leaks):
-    grade = RNG.integers(0, 12, N)
-    pay = 1_000 * (1.3**grade if leaks else RNG.lognormal(1, 0.4, N)) + RNG.normal(0, 40, N)
-    names = np.array([f"E{place}" for place in RNG.permutation(12)])
-    table = pd.DataFrame({"grade": names[grade], "pay": pay, "age": RNG.uniform(20, 65, N)})
-    copies = [noisy(table, ["pay", "age"]) for _ in range(2)]
-    record = verdict(tmp_path, table, copies[:1], columns=["pay", "age"])
-    assert record.status == ("fails" if leaks else "holds")
-    assert not leaks or "pay" in record.why
-
-
-@pytest.mark.parametrize("leaks", [True, False])
-def test_a_reference_whose_digits_are_made_of_another_column(tmp_path, leaks):
-    table = pd.DataFrame({"pay": RNG.lognormal(9, 0.5, N), "age": RNG.uniform(20, 65, N)})
-    digits = table["pay"].round().astype(int) if leaks else pd.Series(RNG.permutation(N))
-    copy = noisy(table, ["pay", "age"]).assign(reference=digits.map("R{:07d}".format))
-    record = verdict(tmp_path, table, [copy], columns=["pay", "age"])
-    assert record.status == ("fails" if leaks else "holds")
-
-
 @pytest.mark.parametrize("written", ["number", "beginning of a text", "three codes of four"])
 @pytest.mark.parametrize("members", [5, 1])
 def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members, written):
@@ -104,31 +86,15 @@ def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members, writ
     assert record.status == ("fails" if members > 1 else "holds")
 
 
-@pytest.mark.parametrize("disguise", [np.positive, np.log])
+@pytest.mark.parametrize(("name", "disguise"), [("", np.positive), ("masked", np.log)])
 @pytest.mark.slow_after_first
-def test_a_column_in_clear_under_another_name_and_unit(tmp_path, disguise):
+def test_a_column_in_clear_under_another_name_and_unit(tmp_path, name, disguise):
     """Multiples, and two parts of a sum, are kinds of ``benchmarks.leaks``."""
     table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N).round(2), "age": RNG.uniform(18, 90, N)})
-    copy = noisy(table, ["age"]).drop(columns="pay").assign(masked=disguise(table["pay"]))
+    copy = noisy(table, ["age"]).drop(columns="pay").assign(**{name: disguise(table["pay"])})
     record = verdict(tmp_path, table, [copy])
     assert record.status == "fails"
     assert "pay" in record.why
-
-
-@pytest.mark.parametrize("leaks", [True, False])
-def test_a_column_of_numbers_beside_audited_categories(tmp_path, leaks):
-    region = RNG.integers(0, 8, N)
-    named = np.char.add("r", region.astype(str))
-    table = pd.DataFrame({"region": named, "pay": RNG.lognormal(7, 0.5, N).round()})
-    copy = table if leaks else noisy(table, ["pay"])
-    replaced = RNG.random(N) > 0.2
-    copy = copy.assign(region=np.where(replaced, RNG.permutation(copy["region"]), copy["region"]))
-    data = {"columns": ["pay"], "categorical": ["region"]}
-    result = audited(tmp_path, table, [copy], data, attacks="all")
-    (record,), names = result.expectations, ["attack", "coalition_label", "attribute", "metric"]
-    assert not result.frame().duplicated(names).any()  # numbers and categories stay apart
-    assert ("share unknown 0 " in record.why and "pay" in record.why) == leaks
-    assert (record.status == "fails") == leaks
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -142,17 +108,6 @@ def test_columns_and_records_of_others_are_joined_by_the_key(tmp_path, mirrored)
     record = verdict(tmp_path, table, files, columns=["pay"], key="id")
     assert record.status == "fails"
     assert "pay" in record.why
-
-
-@pytest.mark.parametrize("leaks", [True, False])
-def test_the_product_of_two_columns_in_clear(tmp_path, leaks):
-    hours, rate = RNG.uniform(10, 45, N), RNG.lognormal(3, 0.4, N)
-    pay = hours * rate if leaks else RNG.lognormal(6, 0.5, N)
-    table = pd.DataFrame({"pay": pay, "age": RNG.uniform(18, 90, N)})
-    copy = noisy(table, ["pay", "age"]).assign(hours=hours, rate=rate)
-    record = verdict(tmp_path, table, [copy])
-    assert record.status == ("fails" if leaks else "holds")
-    assert ("share unknown 0 " in record.why or "e-" in record.why) == leaks
 
 
 @pytest.mark.parametrize("leaks", [True, False])
@@ -197,3 +152,20 @@ def test_a_tick_needs_an_attack_that_could_use_each_shown_column(tmp_path, text,
     assert why in record.why
     page = Markdown().render([result])
     assert ("a shown column was not used" in page) == ("Leave that column out" in page) == bool(why)
+
+
+def test_columns_that_only_parquet_files_hold_are_read(tmp_path):
+    path, k = tmp_path / "copy.parquet", RNG.permutation(N)
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(k, "ns")
+    blob = [int(value).to_bytes(2, "big") for value in k]
+    pd.DataFrame({"day": day, "blob": blob}, index=k).to_parquet(path)
+    assert stored_names(path) == ["day", "blob", "__index_level_0__"]
+    for name in stored_names(path):
+        found = [one.values for one in shown_columns([(path, np.arange(N), [name])])]
+        numbers = [v for v in found if v.dtype.kind == "f" and v.std() > 0]
+        assert max(np.corrcoef(v, k)[0, 1] for v in numbers) > 0.99
+
+
+def test_blanks_of_numbers_are_a_code():
+    cells = pd.Series(np.where(np.arange(N) % 3 == 0, np.nan, RNG.normal(size=N)))
+    np.testing.assert_array_equal(dict(readings(cells))["blank"], cells.isna())

@@ -184,7 +184,7 @@ def _redrawn(
     for other in opened.released_again(many):
         tally = Tally(np.ones(opened.release.table.width))
         if sample is not None:
-            tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
+            tally.sample = Tally(sample.scale, sample.tolerances, sizes=True, least=sample.least)
         try:
             _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, (), starts)
         except NotApplicable:

@@ -20,7 +20,7 @@ Assumed, *not checked*: records with equal columns and places are perturbed equa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -45,16 +45,17 @@ BINS = 64
 HELPS = 3.5
 """Score above which a column is used."""
 FAR = 8.0
-"""Mean sizes of a gain at which it is cut off, because of long tails."""
+"""Mean sizes of a gain at which it is cut off."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Most chosen columns, in all and of one family."""
 MOST_BESIDE = 16
 """Most shown columns for trees."""
 SCORED_ROWS = 2_500
 """Most rows of either part for scores."""
-SURELY, FEWEST_TOGETHER, MOST_DIVISIONS, WORTH = 4.5, 16, 2, 0.7
-"""Normal deviate of a division (chance 3e-6), fewest training rows of a part from either half, most
-divisions in turn, and most of the whole's mean error that one of the part's own may be.
+SURELY, MOST_TRIED, FEWEST_TOGETHER, MOST_DIVISIONS, WORTH = 4.5, 12, 16, 2, 0.7
+"""Normal deviate of a division (chance 3e-6), most that are tried, fewest training rows of a part
+from either half, most divisions in turn, and most of the whole's mean error that one of the part's
+own may be.
 """
 
 
@@ -69,7 +70,7 @@ class Trees(NamedTuple):
 
 
 FEWEST_TREES = 40
-"""Trees for few rows, where more take seconds."""
+"""Trees for few rows."""
 STRONG, WEAK = Trees(50, 16, 0.2, 10, BINS), Trees(20, 8, 0.12, 20)
 """Trees for originals, and trees with stable predictions."""
 
@@ -291,8 +292,8 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task, some: slice) -> l
     return found
 
 
-def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | None]:
-    """For each x: surest division of rows by a column's bins, and numbers that help in the part.
+def divided(shown: Shown, task: Task, x: Array) -> Iterator[Iterator[tuple[Flags, Array]]]:
+    """Yield each x's surest divisions of rows by columns' bins, and the part's numbers.
 
     | symbol | meaning | shape |
     | --- | --- | --- |
@@ -300,10 +301,11 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
     | ``u`` | normal scores of columns | (m, C) |
     | ``a`` | size of residuals of x by least squares on all numbers | (m, N) |
     | ``b`` | by bin, fitted to the other half of the rows | (m, N) |
-    | ``e`` | ``u s`` for each column, and ``a − b`` | (m,) |
+    | ``w`` | normal scores of numbers, less the mean by bin | (m, q) |
+    | ``e`` | ``u s``; ``|w| − |w − ρ s|``, also large without noise; ``a − b`` | (m,) |
 
-    The variance ratio of the means of ``u s`` by bin is made a normal deviate (Wilson and
-    Hilferty). ``a − b`` is tested against a mean of 0.
+    Variance ratios of the means of ``e`` by bin are made normal deviates (Wilson and Hilferty).
+    ``a − b`` is tested against a mean of 0.
 
     Parameters
     ----------
@@ -315,7 +317,10 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
     y, half = x[:, rows].T, np.arange(m) % 2
     numbers = shown.numbers[:, :MOST_BESIDE]
     D = np.column_stack([np.ones(m), standardised(numbers[rows], 1e-300)])
-    scores = standardised(scipy.special.ndtri(column_ranks(y) - 0.5 / m), 1e-9)
+    scores, W = (
+        standardised(scipy.special.ndtri(column_ranks(v) - 0.5 / m), 1e-9)
+        for v in (y, numbers[rows])
+    )
     U = np.column_stack([normal_scores(one.bins) for one in some])
     of_size, ones = U**2, np.ones(m)
     mine = np.array([one.of for one in some]) == np.arange(N)[:, None]
@@ -323,7 +328,7 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
     a = np.abs(y - D @ np.linalg.lstsq(D, y, rcond=1e-10)[0])
     squares = (D[:, :, None] * D[:, None, :]).reshape(m, -1)
     crossed, width = (D[:, :, None] * y[:, None, :]).reshape(m, -1), D.shape[1]
-    sure, best = np.full(N, SURELY), list[tuple[Column, Column | None, Array] | None]([None] * N)
+    best: list[list[tuple[float, tuple[Column, Column | None, Array]]]] = [[] for _ in x]
     for gate in (one for one in task.levels if one.divides):
         bins = gate.bins.astype(np.intp)
         n, d = np.bincount(bins), len(np.unique(bins)) - 1
@@ -335,27 +340,34 @@ def divided(shown: Shown, task: Task, x: Array) -> list[tuple[Flags, Array] | No
         other = np.minimum(2 * bins + 1 - half, len(fits) - 1)
         gain = a - np.abs(y - np.einsum("tw,twk->tk", D, fits[other]))
         n = np.maximum(n, 1)[:, None]
-        own = (sums_by(bins, ones) @ U).astype(np.float64)
+        of_bin = sums_by(bins, ones)
+        own, w = (of_bin @ U).astype(np.float64), W - (of_bin @ W / n)[bins]
         mean = np.array([np.bincount(bins, column) for column in scores.T]).T / n
         rest = scores - mean[bins]
         whole = ((rest.astype(np.float32) ** 2).T @ of_size).astype(np.float64)
         for k in range(N):
+            rho = w.T @ rest[:, k] / max(float(rest[:, k] @ rest[:, k]), 1e-300)
+            rho[np.abs(rho) * np.sqrt(m) < SURELY] = 0.0
+            V = np.abs(w) - np.abs(w - rest[:, [k]] * rho)
             of_e = sums_by(bins, scores[:, k]) @ U - mean[:, [k]] * own  # sums of e by bin
+            of_e, total = np.hstack([of_e, of_bin @ V]), np.append(whole[k], (V**2).sum(axis=0))
             between = (of_e**2 / n).sum(axis=0)
-            within = np.maximum((whole[k] - between) / (m - d - 1), 1e-9 * whole[k] / m + 1e-300)
+            within = np.maximum((total - between) / (m - d - 1), 1e-9 * total / m + 1e-300)
             ratio = (between - of_e.sum(axis=0) ** 2 / m) / d / within
             z = (np.cbrt(ratio) - (1.0 - 2.0 / (9.0 * d))) / np.sqrt(2.0 / (9.0 * d))
             e = gain[:, k]
-            z = np.append(np.where(mine[k], z, -np.inf), e.sum() / np.sqrt((e**2).sum() + 1e-300))
-            if z.max() > sure[k]:
-                sure[k], c = float(z.max()), int(z.argmax())
+            z[: len(some)][~mine[k]] = -np.inf
+            z = np.append(z, e.sum() / np.sqrt((e**2).sum() + 1e-300))
+            if z.max() > SURELY:
+                c = int(z.argmax())
                 helps = some[c].column if c < len(some) else None
-                e = U[:, c] * rest[:, k] if c < len(some) else e
-                best[k] = gate.column, helps, e
-    return [
-        None if found is None else _part(shown, rows, numbers, one, size, *found)
-        for found, one, size in zip(best, x, a.T, strict=True)
-    ]
+                of_all = np.column_stack([V, e])
+                e = of_all[:, c - len(some)] if helps is None else U[:, c] * rest[:, k]
+                best[k].append((float(z.max()), (gate.column, helps, e)))
+    for each, one, size in zip(best, x, a.T, strict=True):
+        surest = sorted(each, key=lambda found: -found[0])[:MOST_TRIED]
+        tried = (_part(shown, rows, numbers, one, size, *found) for _, found in surest)
+        yield filter(None, tried)
 
 
 def _part(
@@ -441,7 +453,7 @@ class Model:
     low: float
     high: float
     robust: Any = None
-    """Trees of medians, which long tails do not move."""
+    """Trees of medians."""
     inside: Flags | None = None
     """Rows of a part that a column divides from the rest, shape (n,)."""
     numbers: Array | None = None
@@ -525,21 +537,22 @@ def _in_parts(
 ) -> list[Model]:
     """Model of each prediction, in parts if the rows divide."""
     models = [_model(shown, task, k, goal, size) for k, goal in enumerate(goals)]
-    for k, division in enumerate(divided(shown, task, goals) if divisions and task.levels else ()):
-        if division is None:
-            continue
-        (inside, numbers), goal, own = division, goals[k], task.taught[division[0][task.taught]]
-        before = np.abs(goal - models[k].predict(shown, own))[own].mean()
-        parts = [task.inside(k, here) for here in (inside, ~inside)]
-        if (
-            error_within(numbers[own], goal[own]) > WORTH * before
-            or min(len(half) for part in parts for half in part.parts) < FEWEST_TOGETHER
-        ):
-            continue
-        for part in parts:
-            look(shown, [part])
-        found = [_in_parts(shown, part, goal[None], size, divisions - 1)[0] for part in parts]
-        models[k] = replace(models[k], inside=inside, numbers=numbers, parts=found)
+    for k, each in enumerate(divided(shown, task, goals) if divisions and task.levels else ()):
+        model, goal = models[k], goals[k]
+        for inside, numbers in each:
+            own = task.taught[inside[task.taught]]
+            before = np.abs(goal - model.predict(shown, own))[own].mean()
+            parts = [task.inside(k, here) for here in (inside, ~inside)]
+            if (
+                error_within(numbers[own], goal[own]) > WORTH * before
+                or min(len(half) for part in parts for half in part.parts) < FEWEST_TOGETHER
+            ):
+                continue
+            for part in parts:
+                look(shown, [part])
+            found = [_in_parts(shown, part, goal[None], size, divisions - 1)[0] for part in parts]
+            models[k] = replace(model, inside=inside, numbers=numbers, parts=found)
+            break
     return models
 
 

@@ -14,12 +14,11 @@ Close guesses and median errors are over all records and by group.
 | metric | value | without help from the copies |
 | --- | --- | --- |
 | ``close`` | share of records estimated within the tolerance, minus that of one constant | 0 |
-| ``median_error_ratio`` | median absolute error over the smallest one of a constant | 1 |
+| ``median_error_ratio`` | median absolute error, at least half a recording step, over the smallest one of a constant | 1 |
 | ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
 | ``group_close(COLUMN, k of G)`` | ``close`` in the group | 0 |
 
-The first two are computed on some ``ROWS`` records, evenly spaced in every block. They show
-exposure that a long tail's squared error hides.
+The first two are computed on some ``ROWS`` records, evenly spaced in every block.
 
 ``unit_error`` and ``unit_close`` weight all units equally; ``weighted_error`` and
 ``weighted_close`` use a column's weights.
@@ -38,9 +37,9 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.request import ALL, UNBOUNDED, CellContext, Cells
 from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.error_bars import Figure, redraw_bars, with_total
-from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
+from auditor.audit.numeric.error_tally import FLOOR, Tally, Tolerance, reportable, size_quantile
 from auditor.base.types import Array, Indices, Names, Pair
-from auditor.data.columns.scan import Resolution
+from auditor.data.columns.scan import Resolution, resolution
 from auditor.data.table import Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.linear_algebra import quotient, regression
@@ -271,6 +270,8 @@ class Baseline(NamedTuple):
         Largest share of records close to one constant.
     median : ndarray of shape (N,)
         Smallest median absolute error of a constant guess.
+    least : ndarray of shape (N,)
+        Half a recording step, or 0.
     stride : int
         Every ``stride``-th record of a block is sampled.
     groups : sequence of (column, ndarray of shape (n,))
@@ -282,6 +283,7 @@ class Baseline(NamedTuple):
     tolerance: Tolerance
     close: Array
     median: Array
+    least: Array
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
     units: Indices | None = None
@@ -344,6 +346,7 @@ def of_records(X: Array, attributes: Names, tolerances: Tolerances, stride: int 
         tolerance,
         np.array([best_constant_share(X[:, j], reach[:, j]) for j in columns]),
         np.array([least_median_error(X[:, j]) for j in columns]),
+        np.nan_to_num(resolution(lambda: [X], *X.shape).steps) / 2.0,
         stride,
     )
 
@@ -381,7 +384,8 @@ def least_median_error(x: Array) -> float:
 def sampled(scale: Array, base: Baseline) -> Tally:
     """Empty tally for ``closeness_records``; ``scale``: deviations, (N,)."""
     weighted = base.groups or base.units is not None or base.weights is not None
-    return Tally(scale, (base.tolerance,), sizes=True, kept=[] if weighted else None)
+    least = np.maximum(quotient(base.least, scale), FLOOR)
+    return Tally(scale, (base.tolerance,), sizes=True, least=least, kept=[] if weighted else None)
 
 
 def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:

@@ -52,6 +52,8 @@ class Tally:
         records of blocks.
     sizes, candidates : bool
         Whether to count errors by size, and possible values.
+    least : ndarray of shape (N,) or float
+        Least counted size, in standard deviations.
     confidence : float or None
         Posterior probability of intervals.
     sample, stride : Tally or None, int
@@ -75,6 +77,7 @@ class Tally:
     bins: int = 0
     reach: float = 3.0
     sizes: bool = False
+    least: Array | float = FLOOR
     confidence: float | None = None
     head: int | None = None
     sample: Tally | None = None
@@ -120,7 +123,7 @@ class Tally:
             self.sums["counts"] += _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1)
             self.spread_rows += len(near)
         if self.sizes:
-            place = np.log10(np.maximum(distance / scale, FLOOR) / FLOOR) * PER_DECADE
+            place = np.log10(np.maximum(distance / scale, self.least) / FLOOR) * PER_DECADE
             cells = DECADES * PER_DECADE
             self.sums["size_counts"] += _by_cell(np.minimum(place, cells), cells + 1)
 

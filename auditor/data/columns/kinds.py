@@ -56,7 +56,7 @@ FEWEST_EACH = 5
 """Least mean number of records per value of a category."""
 MOST_BLANK = 0.5
 FEWEST_COUNTED = 20
-"""Fewest numbers for a count in any order: a few distinct ages could fill half of their range."""
+"""Fewest numbers for a count in any order."""
 LEAST_HEAP = 0.05
 """Least share of the records at one value, and ten times its share under an even spread, for a
 heap.
@@ -69,14 +69,12 @@ _CODE = re.compile(
     r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])",
     re.IGNORECASE,
 )
-"""Names of codes: noise on a postcode is useless, as neighbouring numbers need not be neighbouring
-places.
-"""
+"""Names of codes, whose neighbours need not be neighbouring places."""
 
 _AMOUNT = re.compile(
     r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?"
 )
-"""Text that reads as a number: such a column may be a salary, not an identifier."""
+"""Text that reads as a number."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
 USED = ("number", "date", "category")
@@ -308,10 +306,11 @@ def number_readings(cells: Series) -> list[Array]:
     Text has all digits, place by length and letters (codes of any base), each of several runs of
     digits (references), and days by each format that fits most cells.
     """
-    numbers = _as_floats(cells)
+    text = cells.astype("string").str.strip().str.lower()
+    # a double cannot hold nanoseconds since 1970
+    numbers = _as_floats(text if kind_of(cells) == "dates" else cells)
     if np.isfinite(numbers).sum() == cells.notna().sum():
         return [numbers]
-    text = cells.astype("string").str.strip().str.lower()
     places = text.str.rjust(int(text.str.len().max()), "0").rank(method="dense")
     runs = text.str.extractall(r"(\d+)")[0].unstack().reindex(cells.index)
     parts = [runs[k] for k in runs.columns[:MOST_RUNS]] if runs.shape[1] > 1 else []
@@ -329,6 +328,8 @@ def _as_floats(cells: Series) -> Array:
 
 def readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
     """Kinds and values of a shown column: numbers, codes without an order, and text."""
+    if kind_of(cells) == "bytes":
+        cells = cells.map(bytes.hex, na_action="ignore")
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, NDArray[Any]]] = []
@@ -345,6 +346,8 @@ def readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
         found.append(("code", codes + 1))
     if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):
         found.append(("text", as_text(given)))
+        if (codes < 0).any():
+            found.append(("blank", (codes < 0).astype(np.intp)))
     form = spelling(cells)
     return found if form is None else [*found, ("spelling", form)]
 

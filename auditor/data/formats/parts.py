@@ -313,6 +313,11 @@ def header(path: Path, empty: bool = False) -> list[str]:
     return _header(path, empty)[0]
 
 
+def stored_names(path: Path) -> list[str]:
+    """A file's column names, of a data frame's index too."""
+    return list(pq.read_schema(path).names) if is_parquet(path) else [*dict.fromkeys(header(path))]
+
+
 def notes_of(path: Path) -> list[str]:
     """Notes on reading a file; errors as in ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]

@@ -49,7 +49,7 @@ class Neighbours(Feature):
             "rest", lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), series, BESIDE
         )
         orders = range(len(shown.orders))
-        yield from each("next in order", next_in_order, series, orders[: 2 * FEW + 1])
+        yield from each("next in order", next_in_order, series, orders[: 2 * FEW + 1], (-1, 1))
         for other, c in product(orders, range(shown.leading.shape[1])):
             if np.diff(y := shown.leading[shown.orders[other], c]).std() < y.std():
                 yield from each("step", step, [c], [other], (0, 1))
@@ -58,7 +58,7 @@ class Neighbours(Feature):
 def step(c: int, other: int, after: int, shown: Shown) -> Array:
     """Step of a leading column from the row before, or to the row after, in some order.
 
-    Such steps of a running total are its parts. Read in orders with steps smaller than deviations.
+    Read in orders with steps smaller than deviations.
     """
     order = shown.orders[other]
     y, found = shown.leading[order, c], np.empty(len(order))
@@ -86,11 +86,11 @@ def mean_before(y: Array, rows: int) -> Array:
     return np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1)
 
 
-def next_in_order(c: int, other: int, shown: Shown) -> Array:
-    """Mean of a column over both neighbours in the order of a cell."""
+def next_in_order(c: int, other: int, before: int, shown: Shown) -> Array:
+    """Mean of a column over the next record and ``before`` in the order of a cell."""
     order = shown.orders[other]
     y, found = shown.series[order, c], np.empty(len(order))
-    found[order] = (np.roll(y, 1) + np.roll(y, -1)) / 2.0
+    found[order] = (np.roll(y, before) + np.roll(y, -1)) / 2.0
     return found
 
 
@@ -133,7 +133,7 @@ def group_mean(c: int, other: int, shown: Shown) -> Array:
 
 
 PERIODS, SHORT = 33, 128
-"""Least row number without a remainder of its own, and rows of short stretches, for noise of changing frequency."""
+"""Least row number without a remainder of its own, and rows of short stretches."""
 
 
 @register
@@ -313,7 +313,6 @@ class Characters(Feature):
 CHOSEN_BY = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
-"""Five rows with one noise value have four distances either way."""
 
 
 @register
