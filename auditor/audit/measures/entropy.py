@@ -52,8 +52,7 @@ BINS = (10, 1000)
 def attribute_histogram(values: Array) -> Pair:
     """Edges, shape (B + 1,), and masses, shape (B,).
 
-    Freedman–Diaconis bins, but at least one in fifty records, up to 100. Never narrower than the
-    smallest gap between two values.
+    Freedman–Diaconis bins, but at least one in fifty records, up to 100.
     """
     low, high = float(values.min()), float(values.max())
     quarter, three = np.quantile(values, [0.25, 0.75])
