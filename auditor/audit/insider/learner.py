@@ -45,7 +45,7 @@ BINS = 64
 HELPS = 3.5
 """Score above which a column is used."""
 FAR = 8.0
-"""Mean sizes of a gain at which it is cut off."""
+"""Mean sizes of a gain at which it is cut off, because of long tails."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Most chosen columns, in all and of one family."""
 MOST_BESIDE = 16
@@ -70,7 +70,7 @@ class Trees(NamedTuple):
 
 
 FEWEST_TREES = 40
-"""Trees for few rows."""
+"""Trees for few rows, where more take seconds."""
 STRONG, WEAK = Trees(50, 16, 0.2, 10, BINS), Trees(20, 8, 0.12, 20)
 """Trees for originals, and trees with stable predictions."""
 
@@ -453,7 +453,7 @@ class Model:
     low: float
     high: float
     robust: Any = None
-    """Trees of medians."""
+    """Trees of medians, which long tails do not move."""
     inside: Flags | None = None
     """Rows of a part that a column divides from the rest, shape (n,)."""
     numbers: Array | None = None

@@ -39,7 +39,8 @@ from auditor.numerics.statistics import standard_ranks
 MOST_CELLS = 2**20
 """Cells of a coalition."""
 GAIN = 0.02
-"""Share of the line's error by which shared noise must lower it."""
+"""Share of the line's error by which shared noise must lower it. Means of pairs are shared noise
+without a gain."""
 RESOLVED = 1e-6
 """Share left that counts as nothing."""
 EXACT = 1e4

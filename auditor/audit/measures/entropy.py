@@ -15,7 +15,7 @@ Under noise on a lattice of unit u, ``h`` is ``−Σ p log₂(p/u)``. Bounds nee
 noise. For jointly normal ones, the bound is the error of the best linear estimate (li2012 (7)). Otherwise
 ``h(X|Y) ≥ h(X) − I`` given all other attributes. For one copy, normal noise and one process, I is a
 convolution. For other fresh copies, I is at most the sum over single copies, and at most
-``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
+``½ ln(1 + K Σ 1/r_i) + Σ J_i``. Bounds hold on average over tables, without other leaks.
 """
 
 import math
@@ -52,7 +52,8 @@ BINS = (10, 1000)
 def attribute_histogram(values: Array) -> Pair:
     """Edges, shape (B + 1,), and masses, shape (B,).
 
-    Freedman–Diaconis bins, but at least one in fifty records, up to 100.
+    Freedman–Diaconis bins, but at least one in fifty records, up to 100. Never narrower than the
+    smallest gap between two values.
     """
     low, high = float(values.min()), float(values.max())
     quarter, three = np.quantile(values, [0.25, 0.75])

@@ -18,7 +18,8 @@ Close guesses and median errors are over all records and by group.
 | ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
 | ``group_close(COLUMN, k of G)`` | ``close`` in the group | 0 |
 
-The first two are computed on some ``ROWS`` records, evenly spaced in every block.
+The first two are computed on some ``ROWS`` records, evenly spaced in every block. They show
+exposure that a long tail's squared error hides.
 
 ``unit_error`` and ``unit_close`` weight all units equally; ``weighted_error`` and
 ``weighted_close`` use a column's weights.

@@ -8,7 +8,9 @@
 | ``utility_covariance_error`` | ``‖K_Y − K_X‖ / ‖K_X‖`` (Frobenius), attributes in standard deviations |
 | ``utility_correlation_error`` | root mean square difference of the correlations |
 
-li2012, Fig. 4, trains and tests on the copy: ``test: copy``.
+Copies and schemes share folds. li2012, Fig. 4, trains and tests on the copy: ``test: copy``.
+
+Geometry is measured on sampled rows, independent of a copy's unit.
 
 | metric | meaning | best |
 | --- | --- | --- |

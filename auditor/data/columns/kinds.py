@@ -56,7 +56,7 @@ FEWEST_EACH = 5
 """Least mean number of records per value of a category."""
 MOST_BLANK = 0.5
 FEWEST_COUNTED = 20
-"""Fewest numbers for a count in any order."""
+"""Fewest numbers for a count in any order: a few distinct ages could fill half of their range."""
 LEAST_HEAP = 0.05
 """Least share of the records at one value, and ten times its share under an even spread, for a
 heap.
@@ -69,12 +69,14 @@ _CODE = re.compile(
     r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])",
     re.IGNORECASE,
 )
-"""Names of codes, whose neighbours need not be neighbouring places."""
+"""Names of codes: noise on a postcode is useless, as neighbouring numbers need not be neighbouring
+places.
+"""
 
 _AMOUNT = re.compile(
     r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?"
 )
-"""Text that reads as a number."""
+"""Text that reads as a number: such a column may be a salary, not an identifier."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
 USED = ("number", "date", "category")

@@ -58,7 +58,7 @@ class Neighbours(Feature):
 def step(c: int, other: int, after: int, shown: Shown) -> Array:
     """Step of a leading column from the row before, or to the row after, in some order.
 
-    Read in orders with steps smaller than deviations.
+    Such steps of a running total are its parts. Read in orders with steps smaller than deviations.
     """
     order = shown.orders[other]
     y, found = shown.leading[order, c], np.empty(len(order))
@@ -133,7 +133,7 @@ def group_mean(c: int, other: int, shown: Shown) -> Array:
 
 
 PERIODS, SHORT = 33, 128
-"""Least row number without a remainder of its own, and rows of short stretches."""
+"""Least row number without a remainder of its own, and rows of short stretches, for noise of changing frequency."""
 
 
 @register
@@ -313,6 +313,7 @@ class Characters(Feature):
 CHOSEN_BY = 33
 """Rows by which one of some distances is chosen."""
 MOST_DISTANCES = 8
+"""Five rows with one noise value have four distances either way."""
 
 
 @register
