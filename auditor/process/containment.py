@@ -283,7 +283,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         if (
             error is None
             or isinstance(error, CtrlC)
-            or (isinstance(error, StorageError | WorkersLost) and is_ours(error))
+            or (isinstance(error, StorageError | WorkersLost | AuditorWarning) and is_ours(error))
         ):
             return False
         found = safe_error(error)

@@ -15,7 +15,7 @@ from auditor.base import (
     ScenarioError,
     StorageError,
 )
-from auditor.registry.parameters import is_whole
+from auditor.registry.parameters import is_whole, plain
 from auditor.results.files import writing
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
@@ -96,14 +96,14 @@ def run(
     WorkersLost
         Worker processes were killed repeatedly; finished work is kept.
     """
-    if not is_whole(workers, 1):
+    if not is_whole(workers := plain(workers), 1):
         raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
     if resume and output is None:
         raise AuditorError("resume needs `output`, the folder where finished work is kept")
     registry.discover_if_extended()
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
-    changes = {**(overrides or {}), **({} if budget is None else {"budget": budget})}
+    changes = dict(overrides or {}) | ({} if budget is None else {"budget": budget})
     checked = checked_scenario(scenario, changes, seed)
     output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
     keep = None

@@ -1,6 +1,6 @@
 """Attacks from Python: a reconstruction of numbers or categories, and its error."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from auditor.adversary.published import cells_of
 from auditor.audit.categorical.posterior_pass import given_by, restricted
 from auditor.audit.numeric.moment_pass import draws_of
 from auditor.base import AuditorError, NotApplicable
-from auditor.base.types import Array, Coalition, Microdata, frozen
+from auditor.base.types import Array, Coalition, Microdata
 from auditor.process.containment import with_plugin_errors
 from auditor.registry.parameters import FormError, plain
 from auditor.runs.estimate_numbers import Estimate, estimate_numbers
@@ -63,6 +63,10 @@ def attack(
     AuditorError
         A name, a copy number or a parameter is wrong.
     """
+    if not isinstance(release, Release):
+        raise AuditorError(
+            f"release must be of `perturb` or `read_release`; got a {type(release).__name__}"
+        )
     plugin: Attack = make_plugin("attack", name, parameters).form()
     knows, scheme, seed = knowledge_of(knowledge), release.scheme, checked_seed(seed)
     copies = _coalition(coalition, len(release.copies))
@@ -101,7 +105,7 @@ def _coalition(value: Any, M: int) -> Coalition:
 # -- attacks on copies of categories ---------------------------------------------------------------
 
 
-@frozen
+@dataclass(frozen=True, eq=False)
 class CategoricalEstimate:
     """A reconstruction of categories, and its accuracy.
 

@@ -1,7 +1,7 @@
 """Attacks on copies of numbers from Python."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from auditor.audit.numeric.reconstruct import CopyBlocks, errors_in_pieces, rows
 from auditor.audit.numeric.release import Release as Drawn, held_release
 from auditor.audit.numeric.views import Gathered
 from auditor.base import AuditorError, DataError, NotApplicable
-from auditor.base.types import Array, Coalition, Indices, Microdata, frozen
+from auditor.base.types import Array, Coalition, Indices, Microdata
 from auditor.numerics.blocks import Moments, readable
 from auditor.process.environment import one_thread
 from auditor.registry.parameters import is_number
@@ -21,7 +21,7 @@ from auditor.runs.perturb import Release, as_table, copy_values, in_order, numbe
 from auditor.schemes.base.scheme import table_moments
 
 
-@frozen
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """A reconstruction of the original, and its error.
 
@@ -42,8 +42,8 @@ class Estimate:
     distortion: float
     normalized_error: float
     coalition: Coalition
-    _fitted: Reconstruction | None = field(default=None, repr=False, compare=False)
-    _copies: Sequence[Array] = field(default=(), repr=False, compare=False)
+    _fitted: Reconstruction | None = field(default=None, repr=False)
+    _copies: Sequence[Array] = field(default=(), repr=False)
 
     def chances(self, tolerance: float) -> Array | None:
         """Each record's chance of exact reconstruction, if the attack has one.

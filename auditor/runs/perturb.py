@@ -19,17 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base import AuditorError, AuditorWarning, DataError, counted, listed, pd, quoted
-from auditor.base.types import (
-    Array,
-    Coalition,
-    Codes,
-    Flags,
-    Integers,
-    Levels,
-    Microdata,
-    Options,
-    frozen,
-)
+from auditor.base.types import Array, Coalition, Codes, Flags, Integers, Levels, Microdata, Options
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable, coded_columns, split
 from auditor.data.columns.checks import Series, cells_where, refuse_columns
 from auditor.data.table import Bounds, Table, check_bounds
@@ -87,7 +77,7 @@ class Lineage:
         return self.newest
 
 
-@frozen
+@dataclass(frozen=True, eq=False)
 class Release:
     """Copies of one table, in order of release.
 
@@ -107,13 +97,13 @@ class Release:
     copies: tuple[Microdata, ...] = field(repr=False)
     levels: tuple[float, ...]
     scheme: Scheme
-    matrices: Seed | None = field(default=None, repr=False, compare=False)
+    matrices: Seed | None = field(default=None, repr=False)
     """Seed of secret matrices, in memory only."""
     first_batch: int | None = None
     """Records of the first batch, to which noise is scaled; None if it is the only one."""
     bounds: Bounds = field(default_factory=dict, repr=False)
     """Largest change of one record by column, if stated."""
-    line: Lineage = field(default_factory=Lineage, repr=False, compare=False)
+    line: Lineage = field(default_factory=Lineage, repr=False)
     """Newest state of this release, which `extend` and `append` continue."""
 
     @with_plugin_errors
@@ -372,8 +362,10 @@ def framed(X: Microdata) -> pd.DataFrame:
     except ValueError:  # lists of different lengths
         raise DataError("the table must hold numbers only") from None
     cells = cells[:, None] if cells.ndim == 1 else cells
-    if cells.ndim != 2:
-        raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
+    if cells.ndim != 2 or cells.dtype.names:
+        raise DataError(
+            f"a table must be an array of rows and columns, or a DataFrame; got shape {np.shape(X)}"
+        )
     frame = pd.DataFrame(cells, columns=[f"x{column + 1}" for column in range(cells.shape[1])])
     return frame.infer_objects() if cells.dtype == object else frame
 
@@ -423,7 +415,7 @@ def copy_values(copy: Microdata) -> Array:
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     if np.ma.is_masked(X):
         raise DataError("the table has masked values: leave those records out, or fill them in")
-    frame, is_kind = framed(X), pd.api.types
+    frame, is_kind = framed(X).infer_objects(), pd.api.types
     text = [
         str(name)
         for name, kind in frame.dtypes.items()

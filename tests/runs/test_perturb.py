@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor import AuditorError, DataError, PluginError
+from auditor.base import AuditorWarning
 
 X = np.random.default_rng(0).normal(size=(8, 2)) * [3.0, 50.0] + [40.0, 900.0]
 FRAME = pd.DataFrame(X, columns=["age", "salary"], index=[f"r{k}" for k in range(8)])
@@ -17,10 +18,16 @@ def refusal(error, call, *args, **kwargs):
     return str(caught.value)
 
 
-def test_frame_in_frame_out():
-    copy = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5], seed=1).copies[0]
-    assert list(copy.columns) == ["age", "salary"]
-    assert copy.index.equals(FRAME.index)
+@pytest.mark.filterwarnings("error")
+def test_frame_in_frame_out_and_notes_that_are_errors_are_shown():
+    release = auditor.perturb(FRAME.astype(object), scheme="corner-wave", levels=[0.5], seed=1)
+    assert list(release.copies[0].columns) == ["age", "salary"]
+    assert release.copies[0].index.equals(FRAME.index)
+    assert release != release.extend([0.5], seed=2)
+    with pytest.raises(AuditorWarning, match="equal one that is out already"):
+        release.append(FRAME.set_index(FRAME.index + "x"), seed=2)
+    with pytest.raises(AuditorError, match="release must be of `perturb`"):
+        auditor.attack("llse", release.copies)
 
 
 @pytest.mark.parametrize("shape", [(16,), (16, 1), (8, 2)])
@@ -60,7 +67,8 @@ def test_unknown_scheme_names_the_nearest():
     (np.where(X > 900, np.nan, X), "missing values in column 'x2'"),
     (pd.DataFrame({"x": [1, 2, pd.NA]}, dtype="Int64"), "missing values in column 'x'"),
     (X[:1], "a table needs at least 2 rows; got 1"),
-    (np.zeros((2, 2, 2)), "a table must have rows and columns"),
+    (np.zeros((2, 2, 2)), "a table must be an array of rows and columns"),
+    (FRAME.to_records(), "or a DataFrame"),
     (pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}), "columns must hold numbers; 'name' do not"),
     (pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=["a", "a"]), "two columns have the same name"),
     (np.array([["1", "2"], ["3", "4"]]), "columns must hold numbers; 'x1', 'x2' do not"),
@@ -90,19 +98,15 @@ def test_impossible_noise_shapes_are_refused_once(noise, words):
 
 
 def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
-    rng = np.random.default_rng(5)
-    X = pd.DataFrame(
-        {"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)},
-        index=[f"r{k}" for k in range(200)],
-    )
+    values = 100 + 10 * np.random.default_rng(5).normal(size=(200, 2))
+    X = pd.DataFrame(values, columns=["a", "b"]).rename("r{}".format)
     release = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=1)
     wanted = auditor.attack("llse", release).normalized_error
     swapped = auditor.attack("llse", release, original=X[["b", "a"]])
     assert swapped.normalized_error == wanted
     assert list(swapped.values.columns) == ["a", "b"]
-    assert auditor.attack("llse", release, original=X.to_numpy()).normalized_error == wanted
-    numbered = X.reset_index(drop=True)
-    assert auditor.attack("llse", release, original=numbered).normalized_error == wanted
+    for other in (X.to_numpy(), X.reset_index(drop=True)):
+        assert auditor.attack("llse", release, original=other).normalized_error == wanted
     for other, why in (
         (X.sample(frac=1.0, random_state=1), "in another order"),
         (X.rename(columns={"a": "c"}), "must have the columns that were"),
