@@ -8,7 +8,7 @@ import pytest
 
 from auditor.base import LONGEST_LINE, MOST_LINES
 from auditor.process import environment as memory
-from tests.programs import python
+from tests.programs import environment, python
 
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
 
@@ -185,6 +185,14 @@ def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert command[0] != "run" or Path("audit/s/results.json").exists()
+
+
+def test_missing_documentation_and_letters_that_a_terminal_lacks_change_no_status(here):
+    scenario("iris")
+    ascii_only = environment(PYTHONIOENCODING="ascii")
+    done = python("-OO", "-m", "auditor", "check", "s.yaml", env=ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert "1 release ? 1 replicate" in done.stdout
 
 
 def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, monkeypatch):

@@ -265,5 +265,5 @@ def _diverted() -> int | None:
 def _private(stream: Any, kept: int | None) -> Any:
     with suppress(OSError, ValueError, AttributeError):
         if kept is not None and stream.fileno() == 1:
-            return open(os.dup(kept), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123 - of a descriptor
+            return open(os.dup(kept), "w", encoding=stream.encoding, errors="replace")  # noqa: PTH123 - of a descriptor
     return stream

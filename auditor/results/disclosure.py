@@ -167,7 +167,7 @@ def _measurements(
     table = partial(_table, tables)
     rows, shares = by("sweep", lambda sweep: float(table(sweep).rows)), by("metric", _is_share)
     correlations = by("metric", lambda metric: _unit(metric) == "correlation")
-    least = np.where(correlations, -1.0, 0.0)
+    least, most = np.where(correlations, -1.0, 0.0), np.where(shares | correlations, 1.0, np.inf)
     stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by(
         "scheme", bounded.__contains__
     )
@@ -185,14 +185,11 @@ def _measurements(
     }
     for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
         figure = column[field]
-        # an error far below its error bar is not 0
-        fewest = np.where(shares | correlations | (field != "value"), 0.0, 1.0)
+        # an error far below its error bar is not 0, nor above its interval
+        fewest = np.where((most == 1.0) | (field in ("ci_low", "theory")), 0.0, 1.0)
         moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step, fewest) + 0.0
-        found[field] = np.where(
-            (shares | correlations) & (figure >= least) & (figure <= 1.0),
-            np.clip(moved, least, 1.0),
-            moved,
-        )
+        inside = (figure >= least) & (figure <= most)
+        found[field] = np.where(inside, np.clip(moved, least, most), moved)
     short = secret & (why != "") & ~np.isnan(value)
     known: Plain = {
         field: np.where(short, np.nan, np.where(secret, figure, column[field]))

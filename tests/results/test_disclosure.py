@@ -270,11 +270,11 @@ def test_rounding_by_hand():
         assert half_step(value, error) == wanted
 
 
-def test_an_error_far_below_its_error_bar_is_not_written_as_0(tmp_path):
+def test_an_error_far_below_its_error_bar_is_within_its_interval_and_not_written_as_0(tmp_path):
     result = audit(tmp_path, people(40))
     (one,) = [m for m in result.measurements if m.metric == "normalized_error"][:1]
     for value in (0.9988, 0.0):
-        wide = result.model_copy(
-            update={"measurements": [one._replace(value=value, std_error=5000.0)]}
-        )
-        assert (wide.disclosed().measurements[0].value > 0.0) == (value > 0.0)
+        wide = one._replace(value=value, std_error=5000.0, ci_low=0.0, ci_high=value)
+        (found,) = result.model_copy(update={"measurements": [wide]}).disclosed().measurements
+        assert (found.value > 0.0) == (value > 0.0)
+        assert 0.0 <= found.ci_low <= found.value <= found.ci_high
