@@ -52,11 +52,9 @@ def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
     assert auditor("check", scenario("iris", schemes=noise))[0] == 2
 
 
-@pytest.mark.parametrize(
-    "words", [["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--output"], ["new"]]
-)
+@pytest.mark.parametrize("words", ["perturb iris --scheme corner-wave --levels 1 --output", "new"])
 def test_nor_can_what_is_written_have_it(here, auditor, words):
-    assert auditor(*words, "a" * 300)[::2] == (2, "error: File name too long\n")
+    assert auditor(*words.split(), "a" * 300)[::2] == (2, "error: File name too long\n")
 
 
 HEADERLESS = {
@@ -155,10 +153,9 @@ def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-@pytest.mark.parametrize(
-    ("kind", "suffix"),
-    [("pipe", ".csv"), ("device", ".csv.gz"), ("pipe", ".parquet"), ("device", ".yaml")],
-)
+@pytest.mark.parametrize(("kind", "suffix"), [
+    ("pipe", ".csv"), ("device", ".csv.gz"), ("pipe", ".parquet"), ("device", ".yaml"),
+])  # fmt: skip
 def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind, suffix):
     file = Path("x" + suffix)
     os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
