@@ -97,6 +97,23 @@ def test_a_column_in_clear_under_another_name_and_unit(tmp_path, name, disguise)
     assert "pay" in record.why
 
 
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_column_of_numbers_beside_audited_categories(tmp_path, leaks):
+    region = RNG.integers(0, 8, N)
+    named = np.char.add("r", region.astype(str))
+    pay, age = RNG.lognormal(7, 0.5, N).round(), RNG.normal(size=N)
+    table = pd.DataFrame({"region": named, "pay": pay, "age": age})
+    copy = (table if leaks else noisy(table, ["pay"])).assign(age=RNG.permutation(age))
+    replaced = RNG.random(N) > 0.2
+    copy = copy.assign(region=np.where(replaced, RNG.permutation(copy["region"]), copy["region"]))
+    data = {"columns": ["pay", "age"], "categorical": ["region"], "bin": {"age": {"quantile": 2}}}
+    result = audited(tmp_path, table, [copy], data, attacks="all")
+    (record,), names = result.expectations, ["attack", "coalition_label", "attribute", "metric"]
+    assert not result.frame().duplicated(names).any()  # numbers and categories stay apart
+    assert ("share unknown 0 " in record.why and "pay" in record.why) == leaks
+    assert (record.status == "fails") == leaks
+
+
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_columns_and_records_of_others_are_joined_by_the_key(tmp_path, mirrored):
     table = pd.DataFrame({"id": np.arange(N), "pay": RNG.lognormal(7, 0.5, N)})

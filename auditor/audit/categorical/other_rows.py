@@ -75,7 +75,7 @@ def fitted_category_records(
     originals = [x.astype(np.intp) for x in split(data, data.codes)]
     moved = {k: elsewhere(originals, cells) for k, cells in copies.items()}
     asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
-    several, found = len(data.attributes) > 1 or _has_numbers(release), list[Measurement]()
+    several, found = len(data.attributes) > 1 or bool(_numbers(release)), list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
         few = one[:MOST_COPIES]
         beside = [(each.name, each.values) for each in shown if each.copy in (0, *one)]
@@ -344,14 +344,17 @@ def insider_records(release: UniformRelease) -> list[Measurement]:
     shown = [*scheme.shown(table), *table.shown, *table.key_columns]
     if perfect and not table.streamed and (shown or not scheme.makes_copies):
         found += fitted_category_records(release, shown)
-        if _has_numbers(release):
-            found += numbers_beside(release, table, shown)
+        if numbers := _numbers(release):
+            part = table.part(np.arange(table.rows), np.array(numbers))
+            found += numbers_beside(release, part, shown)
     alone = (column.name for column in table.shown)
     return [*found, *unused_figures(release.context, scheme, table, found, alone)]
 
 
-def _has_numbers(release: UniformRelease) -> bool:
-    return release.table.width > 0 and not release.scheme.makes_copies
+def _numbers(release: UniformRelease) -> list[int]:
+    """Places of columns in files that are audited as numbers, not in bins."""
+    places = enumerate(release.table.attributes) if not release.scheme.makes_copies else ()
+    return [place for place, name in places if name not in release.data.names]
 
 
 def numbers_beside(
@@ -359,7 +362,7 @@ def numbers_beside(
 ) -> list[Measurement]:
     """Figures of the table's columns of numbers that the files show."""
     scheme = release.scheme
-    copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
+    copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(release.table)], table.values
     cells = np.zeros((len(copies), *X.shape))
     beside = []
     for column in shown:
