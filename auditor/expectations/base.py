@@ -90,7 +90,9 @@ class Expectation(Plugin):
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
-        return [*cells(self.chosen(evidence, metric, **kinds)).values()]
+        every = kinds | {"each_attribute": True}  # of a metric without a figure of the whole table
+        found = self.chosen(evidence, metric, **kinds) or self.chosen(evidence, metric, **every)
+        return [*cells(found).values()]
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
         """Releases that the filter covers."""
