@@ -90,7 +90,7 @@ class Expectation(Plugin):
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
-        every = kinds | {"each_attribute": True}  # of a metric without a figure of the whole table
+        every = kinds | {"each_attribute": True}  # by attribute only
         found = self.chosen(evidence, metric, **kinds) or self.chosen(evidence, metric, **every)
         return [*cells(found).values()]
 

@@ -219,7 +219,7 @@ def stream() -> TextIO | None:
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Print a part of the report; do not print after a reader has closed its pipe.
+    """Print a part of the report, unless its reader has closed the pipe.
 
     Raises
     ------

@@ -185,7 +185,7 @@ def _measurements(
     }
     for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
         figure = column[field]
-        # an error far below its error bar is not 0, nor above its interval
+        # neither 0 nor above its interval
         fewest = np.where((most == 1.0) | (field in ("ci_low", "theory")), 0.0, 1.0)
         moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step, fewest) + 0.0
         inside = (figure >= least) & (figure <= most)

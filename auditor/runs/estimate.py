@@ -120,7 +120,7 @@ class CategoricalEstimate:
     reconstruction_probability : float
         Posterior probability of the true value, averaged over records.
     theory : None
-        No closed form here; see ``matches-theory``.
+        No closed form; see ``matches-theory``.
     """
 
     values: Microdata = field(repr=False)

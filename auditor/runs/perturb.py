@@ -100,11 +100,11 @@ class Release:
     matrices: Seed | None = field(default=None, repr=False)
     """Seed of secret matrices, in memory only."""
     first_batch: int | None = None
-    """Records of the first batch, to which noise is scaled; None if it is the only one."""
+    """Records of the first batch, to which noise is scaled; None if the only one."""
     bounds: Bounds = field(default_factory=dict, repr=False)
     """Largest change of one record by column, if stated."""
     line: Lineage = field(default_factory=Lineage, repr=False)
-    """Newest state of this release, which `extend` and `append` continue."""
+    """Newest state, which `extend` and `append` continue."""
 
     @with_plugin_errors
     def extend(self, levels: Any, seed: int | None = None) -> Release:

@@ -352,7 +352,7 @@ def insider_records(release: UniformRelease) -> list[Measurement]:
 
 
 def _numbers(release: UniformRelease) -> list[int]:
-    """Places of columns in files that are audited as numbers, not in bins."""
+    """Places of unbinned numbers."""
     places = enumerate(release.table.attributes) if not release.scheme.makes_copies else ()
     return [place for place, name in places if name not in release.data.names]
 
