@@ -302,6 +302,7 @@ def divided(shown: Shown, task: Task, x: Array) -> Iterator[Iterator[tuple[Flags
     | ``a`` | size of residuals of x by least squares on all numbers | (m, N) |
     | ``b`` | by bin, fitted to the other half of the rows | (m, N) |
     | ``w`` | normal scores of numbers, less the mean by bin | (m, q) |
+    | ``ρ`` | slope of w on s; 0 if not clear | (q,) |
     | ``e`` | ``u s``; ``|w| − |w − ρ s|``; ``a − b`` | (m,) |
 
     Variance ratios of the means of ``e`` by bin are made normal deviates (Wilson and Hilferty).
