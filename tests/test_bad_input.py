@@ -184,6 +184,7 @@ def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     assert command[0] != "run" or Path("audit/s/results.json").exists()
 
 
+@pytest.mark.slow
 def test_missing_documentation_and_letters_that_a_terminal_lacks_change_no_status(here):
     scenario("iris")
     ascii_only = environment(PYTHONIOENCODING="ascii")
