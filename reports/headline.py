@@ -150,7 +150,9 @@ def _gate_and_action(
         (
             bar.state == "open",
             f"the interval {interval} includes the target {percent(target)}",
-            _records(reading.rows_of(one.setting.point), left, target),
+            _records(
+                reading.rows_of(one.setting.point), left, target, missed.why if missed else ""
+            ),
         ),
         (
             one.finding == "alone" and one.total > 1,
@@ -178,13 +180,17 @@ def _gate_and_action(
     return next((f"{OPEN}: {why}", action) for found, why, action in chain if found)
 
 
-def _records(rows: int, left: Figure, target: float) -> str:
-    """Advise the number of records that would decide, if it is within reach."""
+def _records(rows: int, left: Figure, target: float, why: str) -> str:
+    """Advise the number of records that would decide, if it is within reach.
+
+    The number of the expectation, if it states one.
+    """
     distance = abs(left.value - target)
     if not (left.half and rows and distance < left.half < FURTHEST * distance):
         return MORE
-    need = float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}")
-    return f"Audit about {number(need)} records to decide, or add noise."
+    stated = re.search(r"records to decide, about ([\d,]+) would do", why)
+    need = stated[1] if stated else number(float(f"{rows * (1.2 * left.half / distance) ** 2:.2g}"))
+    return f"Audit about {need} records to decide, or add noise."
 
 
 def _number(reading: Reading, one: Verdict, bar: Exposure, *, several: bool) -> str:
