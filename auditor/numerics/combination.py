@@ -104,7 +104,7 @@ def level_root(Sigma: Array) -> Array:
     return size[..., :, None] * vectors * np.sqrt(kept)[..., None, :]
 
 
-@lru_cache(1024)  # with Levels.of: redraws take 1.5 times as long without it
+@lru_cache(1024)  # with Levels.of: redraws are 1.5 times as fast
 def combination_by_moments(Sigma: bytes, copies: int) -> Pair:
     """``best_unbiased_combination`` with the grain of second moments."""
     square = np.frombuffer(Sigma).reshape(copies, copies)
@@ -134,7 +134,7 @@ class Levels:
     coalitions: Sequence[Coalition]
 
     @classmethod
-    @lru_cache(2)  # redraws share them
+    @lru_cache(2)  # shared by redraws
     def of(cls, law: Any, copies: Coalition, coalitions: tuple[Coalition, ...]) -> Levels:
         """Levels of a law's coalitions given by copy numbers."""
         places = {copy: place for place, copy in enumerate(copies)}

@@ -75,7 +75,7 @@ def version(package: str) -> str:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Limit linear algebra to one thread, for reproducible sums."""
-    if _whose["one thread"]:  # by the variables; a search for libraries takes 0.03 s
+    if _whose["one thread"]:  # by the variables; a search for libraries costs 0.03 s
         return nullcontext()
     if any(os.environ.get(variable) != "1" for variable in THREADS):
         import scipy.linalg  # noqa: F401 - 0.1 s; limited only if imported before

@@ -139,7 +139,7 @@ class FileScheme(Scheme):
         for number, (path, copy) in enumerate(zip(paths, copies, strict=True), start=1):
             if copy.order is not None:
                 found.append(ShownColumn(number, "order of rows", np.nan_to_num(copy.order)))
-            for step in (1, -1) if copy.beyond else ():  # records of others may lie beside
+            for step in (1, -1) if copy.beyond else ():  # records of others may be next to a record
                 rows = copy.rows + np.where(copy.held, step, 0)
                 cells = shown_columns([(path, rows, [name for name in header(path) if name])])
                 cells.append(ShownColumn(1, "record", np.isin(rows, copy.rows).astype(int)))

@@ -278,7 +278,7 @@ def _records(
         gain = 1.0 * right - (shares.max() >= CERTAIN) * (shares.argmax() == x)
         found["close"] = gain, (-1.0, 1.0)
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
-    made = release.scheme.makes_copies  # then shown columns tell the value, not the copy
+    made = release.scheme.makes_copies  # then shown columns hold the value, not the copy
     if not made and certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
         found[KEPT] = certain.astype(np.float64), (0.0, 1.0)
     return [

@@ -578,7 +578,7 @@ def _model(shown: Shown, task: Task, k: int, goal: Array, size: Trees) -> Model:
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
-    # Ratios with a divisor near 0 are far off in few rows, so least squares may do without them.
+    # Ratios with a divisor near 0 are far off in few rows, so least squares may omit such columns.
     scales = scale[1], np.where(raw, np.inf, scale[1])
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])

@@ -155,7 +155,7 @@ def cross_validate(
     from sklearn import config_context, metrics
 
     scores, classes = [], is_class(train_labels)
-    # checks take a third of the time of a small tree
+    # checks are a third of the time of a small tree
     checks = {"check_input": False} if name == "decision-tree" else {}
     kind = np.float32 if checks else float
     with config_context(skip_parameter_validation=True, assume_finite=True):
@@ -199,7 +199,7 @@ def utility_records(
     if use.target is None:
         return records
     labels = target_of(scenario, table)
-    # numbers, as models sort them several times a fold
+    # numbers, as models sort labels several times a fold
     if is_class(labels):
         labels = np.unique(labels, return_inverse=True)[1]
     folds = folds_of(labels, use, scenario.seed, context.replicate)
